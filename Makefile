@@ -1,0 +1,75 @@
+# cordon: see README.md. `make help` lists the targets.
+V ?= release
+B := build/$(V)
+GEN := build/gen
+PREFIX ?= /usr/local
+DESTDIR ?=
+VERSION := 0.1.0
+
+CC ?= cc
+CLANG ?= clang
+WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wconversion \
+	-Wswitch-enum -Wundef -Wpointer-arith -Wwrite-strings
+HARDEN := -fstack-protector-strong -fstack-clash-protection -fcf-protection -ftrivial-auto-var-init=zero
+CPPFLAGS_ALL := -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DCORDON_VERSION='"$(VERSION)"' -Iinclude -Isrc $(CPPFLAGS)
+CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=3
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=all
+CFLAGS_coverage := -O0 -g --coverage -fprofile-update=atomic
+LDFLAGS_release := -Wl,-z,relro,-z,now
+LDFLAGS_asan := -fsanitize=address,undefined
+LDFLAGS_coverage := --coverage
+# The command is linked statically: the dynamic loader would cost a third of a run.
+STATIC_release := -static-pie
+STATIC_asan :=
+STATIC_coverage :=
+CFLAGS_ALL := -std=gnu17 $(CFLAGS_$(V)) $(HARDEN) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(CFLAGS)
+
+LIB_SRC := $(sort $(wildcard src/base/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
+CLI_SRC := $(sort $(wildcard src/cli/*.c))
+GEN_SRC := $(GEN)/presets.c $(GEN)/seccomp_filters.c
+LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(GEN_SRC:$(GEN)/%.c=$(B)/gen/%.o)
+CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
+
+.PHONY: all
+all: $(B)/cordon $(B)/libcordon.a $(B)/libcordon.so $(B)/cordon.pc
+ifeq ($(V),release)
+all: build/cordon
+build/cordon: $(B)/cordon
+	@ln -sfn $(V)/cordon $@
+endif
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+$(B)/gen/%.o: $(GEN)/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+
+$(GEN)/presets.c: tools/presets.sh $(sort $(wildcard profiles/*.yaml))
+	@mkdir -p $(@D)
+	sh $^ > $@.tmp && mv $@.tmp $@
+$(GEN)/seccomp-gen: tools/seccomp-gen.c src/os/syscalls.def
+	@mkdir -p $(@D)
+	$(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -Iinclude -Isrc $< -o $@
+$(GEN)/seccomp_filters.c: $(GEN)/seccomp-gen
+	$< > $@.tmp && mv $@.tmp $@
+
+$(B)/libcordon.a: $(LIB_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+$(B)/libcordon.so: $(LIB_OBJ)
+	$(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+	@ln -sfn libcordon.so $(@D)/libcordon.so.0
+$(B)/cordon: $(CLI_OBJ) $(B)/libcordon.a
+	$(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+$(B)/cordon.pc: Makefile
+	@mkdir -p $(@D)
+	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml\n' '$(PREFIX)' '$(VERSION)' > $@
+
+include $(wildcard mk/*.mk)
+
+.PHONY: clean
+clean:
+	rm -rf build
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)

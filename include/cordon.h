@@ -1,0 +1,239 @@
+/*
+ * cordon: run what an AI agent wants to run so that it can do its work and nothing else.
+ *
+ *	#include <cordon.h>
+ *	#include <stdio.h>
+ *
+ *	int main(void)
+ *	{
+ *		static const char *const argv[] = { "python3", "-c", "print(6 * 7)", NULL };
+ *		struct cordon_job job = { .size = sizeof(job), .argv = argv };
+ *		struct cordon_error err = { 0 };
+ *		struct cordon_policy *policy = NULL;
+ *		struct cordon_plan *plan = NULL;
+ *		struct cordon_result *result = NULL;
+ *
+ *		if (cordon_policy_new(&policy, &err) < 0 ||
+ *		    cordon_policy_set(policy, "limits.memory", "256M", &err) < 0 ||
+ *		    cordon_plan_new(&plan, policy, &job, &err) < 0 ||
+ *		    cordon_run(plan, NULL, &result, &err) < 0)
+ *			fprintf(stderr, "%s (%s)\n", err.message, err.hint);
+ *		else
+ *			printf("%s: %.*s", cordon_status_name(result->status),
+ *			       (int)result->out.len, result->out.data);
+ *		cordon_result_free(result);
+ *		cordon_plan_free(plan);
+ *		cordon_policy_free(policy);
+ *		return 0;
+ *	}
+ *
+ * policy + job -> plan -> box -> result. A policy says what a sandbox may do, a job what to run once. A plan
+ * is both, resolved against this host; building one changes nothing. cordon_run() builds the box, runs the
+ * job, takes everything down again and returns the result.
+ *
+ * Errors are values. Every function that can fail returns 0 or -1 and takes `struct cordon_error *err` last,
+ * which may be NULL. A payload that failed is a result, not an error: cordon_run() returns 0 and
+ * result->status says what happened. The library never prints, exits or aborts.
+ *
+ * Ownership. What a function hands out through a `ret_` pointer belongs to the caller and goes back through the
+ * matching `_free`, which accepts NULL. Strings returned as `char *` are freed with free(). Everything given in is
+ * borrowed for the duration of the call; policies and plans copy what they keep.
+ *
+ * Threads. Different objects may be used from different threads at the same time. A plan may be run by
+ * several threads at once. cordon_run() forks; the child never returns into the caller's code.
+ *
+ * Structs that begin with `size` are set to zero, then `size` to sizeof(struct), so that they can grow.
+ */
+#ifndef CORDON_H
+#define CORDON_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CORDON_API __attribute__((visibility("default")))
+
+/* ---- errors ------------------------------------------------------------------------------------------- */
+
+enum cordon_code {
+	CORDON_OK = 0,
+	CORDON_INVALID,        /* the policy, job or argument is malformed */
+	CORDON_DENIED,         /* the policy or the built-in list refuses it */
+	CORDON_UNAVAILABLE,    /* a layer that the plan names cannot be had on this host */
+	CORDON_NOT_FOUND,      /* no such file, command, preset or language */
+	CORDON_NOT_EXECUTABLE, /* it is there, but not a program that can be run */
+	CORDON_SYSTEM,         /* a system call failed; errnum says how */
+	CORDON_NO_MEMORY,
+	CORDON_INTERNAL,       /* a defect in cordon */
+};
+
+/* No pointers and less than PIPE_BUF in all: a child hands it to its parent whole, in one write. */
+struct cordon_error {
+	int code;          /* enum cordon_code */
+	int errnum;        /* errno, or 0 */
+	char step[32];     /* which step failed: "root", "cgroup", "policy" … */
+	char message[1024]; /* what happened, one sentence */
+	char hint[1024];   /* what to do about it; may be empty */
+};
+
+CORDON_API const char *cordon_code_name(int code); /* "invalid", "denied", … */
+
+/* ---- policy ------------------------------------------------------------------------------------------- */
+
+struct cordon_policy;
+
+enum cordon_format { CORDON_TEXT, CORDON_JSON };
+
+/* The defaults of this installation: built-in values under the configured default policy. */
+CORDON_API int cordon_policy_new(struct cordon_policy **ret_policy, struct cordon_error *err);
+/* A preset's name ("strict") or the path of a YAML or JSON file; a path has a slash or ends in .yaml, .yml or .json. */
+CORDON_API int cordon_policy_load(struct cordon_policy **ret_policy, const char *name_or_path,
+				  struct cordon_error *err);
+/* The same from memory; `name` stands for the file in messages; relative paths start at `dir` (NULL: refused). */
+CORDON_API int cordon_policy_parse(struct cordon_policy **ret_policy, const char *name, const char *dir,
+				   const char *text, size_t len, struct cordon_error *err);
+/* Nothing set: what a caller asks for, to be laid on a policy with cordon_policy_narrow(). */
+CORDON_API int cordon_policy_new_request(struct cordon_policy **ret_request, struct cordon_error *err);
+/* One key ("limits.memory") from text as it would stand in YAML; on a list or map key it adds one entry.
+ * `origin` is told by cordon_policy_describe() ("flag --memory"). Relative paths start at the working directory. */
+CORDON_API int cordon_policy_set_from(struct cordon_policy *policy, const char *key, const char *value,
+				      const char *origin, struct cordon_error *err);
+CORDON_API int cordon_policy_set(struct cordon_policy *policy, const char *key, const char *value,
+				 struct cordon_error *err);
+/* Lays a request on a policy. The result is never wider than the policy was: what would widen it is CORDON_DENIED. */
+CORDON_API int cordon_policy_narrow(struct cordon_policy *policy, const struct cordon_policy *request,
+				    struct cordon_error *err);
+/* Effective values with where each came from. */
+CORDON_API char *cordon_policy_describe(const struct cordon_policy *policy, enum cordon_format format);
+CORDON_API char *cordon_policy_schema(void);  /* JSON Schema 2020-12 */
+CORDON_API char *cordon_policy_presets(enum cordon_format format); /* a line each: name, first comment line */
+CORDON_API void cordon_policy_free(struct cordon_policy *policy);
+
+/* One row of the option table, for help, completion and documentation. */
+struct cordon_option {
+	const char *key;          /* "limits.memory" */
+	const char *flag;         /* "--memory", or NULL */
+	const char *metavar;      /* "SIZE", … */
+	const char *default_text; /* "512M" */
+	const char *help;         /* one line */
+	bool is_list;             /* the flag may be repeated */
+	bool is_switch;           /* the flag takes no value */
+};
+CORDON_API const struct cordon_option *cordon_options(size_t *ret_count);
+
+/* The installation's configuration, each key with its origin. */
+CORDON_API int cordon_config_describe(enum cordon_format format, char **ret_text, struct cordon_error *err);
+CORDON_API bool cordon_config_colour(void); /* whether colours are wanted on a terminal */
+
+/* ---- job and plan ------------------------------------------------------------------------------------- */
+
+struct cordon_plan;
+
+struct cordon_job {
+	size_t size;
+	const char *const *argv;  /* the command, NULL-terminated; with `language`, the arguments after the file */
+	const char *language;     /* "python", "bash" … or NULL to run argv */
+	const char *code;         /* the program text, with `language` */
+	size_t code_len;
+	const char *code_name;    /* what tracebacks call it: "app.py"; NULL for "main.<ext>" */
+	const char *const *env;   /* "NAME=VALUE", NULL-terminated, or NULL */
+	const char *const *in;    /* "HOST[:DEST]" copied in before the run */
+	const char *const *out;   /* "PATH[:HOST]" copied out after it */
+	uint64_t out_max_bytes;   /* bound on everything copied out; 0: 1 GiB */
+	const char *workdir;      /* overrides process.workdir; only where the box can see it */
+	bool tty;                 /* a pseudo-terminal of its own as stdin, stdout and stderr */
+	bool keep;                /* keep the scratch directory of `storage: disk`, and say where it is */
+};
+
+CORDON_API int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy,
+			       const struct cordon_job *job, struct cordon_error *err);
+CORDON_API char *cordon_plan_describe(const struct cordon_plan *plan, enum cordon_format format);
+CORDON_API void cordon_plan_free(struct cordon_plan *plan);
+CORDON_API char *cordon_languages(enum cordon_format format); /* a line each: name, command */
+
+/* ---- run and result ----------------------------------------------------------------------------------- */
+
+enum cordon_status {
+	CORDON_SUCCESS,
+	CORDON_ERROR,             /* non-zero exit */
+	CORDON_KILLED,            /* a signal of its own */
+	CORDON_TIMEOUT,
+	CORDON_RESOURCE_EXCEEDED, /* result->limit says which */
+	CORDON_REFUSED,           /* "denied": could not start what was not allowed; result->error says why */
+	CORDON_CANCELLED,
+	CORDON_FAILED,            /* cordon itself failed; only where a result is made from an error */
+};
+
+enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
+
+struct cordon_io {
+	size_t size;
+	int stdin_fd;   /* read by the library and passed on through a pipe; -1 for an empty stdin */
+	/* Output as it arrives, from the calling thread. NULL: collected in the result. A negative return cancels the run. */
+	int (*output)(void *arg, enum cordon_stream stream, const void *data, size_t len);
+	void *arg;
+	int control_fd; /* each byte read is a signal number for the payload; SIGKILL cancels; SIGWINCH copies the
+			   window size of tty_fd; -1 for none */
+	int tty_fd;     /* with job.tty: the terminal whose size is copied; -1 for none */
+};
+
+struct cordon_bytes {
+	char *data; /* followed by a NUL that is not counted */
+	size_t len;
+	bool truncated;
+};
+
+/* One thing that was refused. Text for a person or a model. */
+struct cordon_denial {
+	const char *what;  /* "mount" (system call), "exec /usr/bin/curl", … */
+	const char *rule;  /* which rule refused it: "seccomp: default", "process.commands" … */
+	const char *allow; /* what would allow it, or why nothing does */
+	uint64_t count;
+};
+
+struct cordon_result {
+	enum cordon_status status;
+	int exit_code;     /* -1 where there is none */
+	int signal;        /* 0 where there is none */
+	const char *limit; /* "memory", "wall_time" …; NULL where none was hit */
+	struct cordon_bytes out, err;
+	uint64_t wall_us, cpu_us, memory_peak_bytes;
+	const struct cordon_denial *denials;
+	size_t denial_count;
+	const char *level;        /* "container" */
+	const char *engine;       /* "native" */
+	const char *limit_source; /* "cgroup" or "watch" */
+	const char *const *layers;   /* NULL-terminated: what was really applied */
+	const char *const *degraded; /* NULL-terminated: what was given up on request */
+	const char *kept;         /* the scratch directory that job.keep kept, or NULL */
+	const struct cordon_error *error; /* why it could not start, or what failed after the run; NULL if nothing */
+};
+
+/* `io` may be NULL: no stdin, output collected. */
+CORDON_API int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io,
+			  struct cordon_result **ret_result, struct cordon_error *err);
+/* A result that tells an error: so that callers have one shape for everything. */
+CORDON_API struct cordon_result *cordon_result_from_error(const struct cordon_error *error);
+CORDON_API const char *cordon_status_name(enum cordon_status status); /* "success", "denied" … */
+CORDON_API char *cordon_result_json(const struct cordon_result *result);
+/* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed, 126 not executable or not
+ * allowed, 127 not found, 128+n signal. */
+CORDON_API int cordon_result_exit_status(const struct cordon_result *result);
+CORDON_API void cordon_result_free(struct cordon_result *result);
+
+/* ---- host --------------------------------------------------------------------------------------------- */
+
+/* Tries each layer on this host. Returns 0 and the report; *ret_ok tells whether container level works. */
+CORDON_API int cordon_doctor(enum cordon_format format, char **ret_text, bool *ret_ok, struct cordon_error *err);
+/* Removes what killed runs left behind. Every run does it in passing. */
+CORDON_API void cordon_sweep(void);
+CORDON_API const char *cordon_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,209 @@
+/* A JSON writer: see json.h. */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void json_newline(struct json *j)
+{
+	if (!j->pretty)
+		return;
+	str_add_char(&j->out, '\n');
+	for (unsigned i = 0; i < j->depth; i++)
+		str_add(&j->out, "  ");
+}
+
+/* Length of the valid UTF-8 sequence at p, or 0. Overlong forms, surrogates and > U+10FFFF are not valid. */
+static size_t utf8_len(const unsigned char *p, size_t left)
+{
+	uint32_t c;
+	size_t n;
+
+	if (p[0] < 0x80)
+		return 1;
+	n = p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
+	if (!n || n > left)
+		return 0;
+	c = p[0] & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3fu);
+	}
+	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	return n;
+}
+
+bool json_is_utf8(const char *data, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_len((const unsigned char *)data + i, len - i);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+static void json_quote(struct json *j, const char *value, size_t len)
+{
+	str_add_char(&j->out, '"');
+	for (size_t i = 0; i < len;) {
+		unsigned char c = (unsigned char)value[i];
+		size_t n = utf8_len((const unsigned char *)value + i, len - i);
+
+		if (c == '"' || c == '\\')
+			str_addf(&j->out, "\\%c", c);
+		else if (c == '\n')
+			str_add(&j->out, "\\n");
+		else if (c == '\t')
+			str_add(&j->out, "\\t");
+		else if (c == '\r')
+			str_add(&j->out, "\\r");
+		else if (c < 0x20 || c == 0x7f)
+			str_addf(&j->out, "\\u%04x", c);
+		else if (!n)
+			str_add(&j->out, "\\ufffd");
+		else
+			str_add_bytes(&j->out, value + i, n);
+		i += n ? n : 1;
+	}
+	str_add_char(&j->out, '"');
+}
+
+static void json_before(struct json *j, const char *key)
+{
+	if (j->comma[j->depth])
+		str_add_char(&j->out, ',');
+	if (j->depth)
+		json_newline(j);
+	j->comma[j->depth] = true;
+	if (!key)
+		return;
+	json_quote(j, key, strlen(key));
+	str_add(&j->out, j->pretty ? ": " : ":");
+}
+
+static void json_open(struct json *j, const char *key, char c)
+{
+	json_before(j, key);
+	str_add_char(&j->out, c);
+	if (j->depth + 1 < ARRAY_LEN(j->comma))
+		j->depth++;
+	else
+		j->out.failed = true;
+	j->comma[j->depth] = false;
+}
+
+static void json_close(struct json *j, char c)
+{
+	bool any = j->comma[j->depth];
+
+	if (j->depth)
+		j->depth--;
+	if (any)
+		json_newline(j);
+	str_add_char(&j->out, c);
+}
+
+void json_object(struct json *j, const char *key)
+{
+	json_open(j, key, '{');
+}
+
+void json_array(struct json *j, const char *key)
+{
+	json_open(j, key, '[');
+}
+
+void json_end_object(struct json *j)
+{
+	json_close(j, '}');
+}
+
+void json_end_array(struct json *j)
+{
+	json_close(j, ']');
+}
+
+void json_string_len(struct json *j, const char *key, const char *value, size_t len)
+{
+	json_before(j, key);
+	json_quote(j, value, len);
+}
+
+void json_string(struct json *j, const char *key, const char *value)
+{
+	if (value)
+		json_string_len(j, key, value, strlen(value));
+	else
+		json_null(j, key);
+}
+
+void json_uint(struct json *j, const char *key, uint64_t value)
+{
+	json_before(j, key);
+	str_addf(&j->out, "%" PRIu64, value);
+}
+
+void json_int(struct json *j, const char *key, int64_t value)
+{
+	json_before(j, key);
+	str_addf(&j->out, "%" PRId64, value);
+}
+
+void json_double(struct json *j, const char *key, double value)
+{
+	json_before(j, key);
+	str_addf(&j->out, "%.3f", value);
+}
+
+void json_bool(struct json *j, const char *key, bool value)
+{
+	json_before(j, key);
+	str_add(&j->out, value ? "true" : "false");
+}
+
+void json_null(struct json *j, const char *key)
+{
+	json_before(j, key);
+	str_add(&j->out, "null");
+}
+
+void json_strings(struct json *j, const char *key, const char *const *values)
+{
+	json_array(j, key);
+	for (; values && *values; values++)
+		json_string(j, NULL, *values);
+	json_end_array(j);
+}
+
+void json_base64(struct json *j, const char *key, const void *data, size_t len)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const unsigned char *p = data;
+
+	json_before(j, key);
+	str_add_char(&j->out, '"');
+	for (size_t i = 0; i < len; i += 3) {
+		uint32_t v = (uint32_t)p[i] << 16;
+		char q[4];
+
+		if (i + 1 < len)
+			v |= (uint32_t)p[i + 1] << 8;
+		if (i + 2 < len)
+			v |= p[i + 2];
+		q[0] = digits[v >> 18];
+		q[1] = digits[v >> 12 & 63];
+		q[2] = i + 1 < len ? digits[v >> 6 & 63] : '=';
+		q[3] = i + 2 < len ? digits[v & 63] : '=';
+		str_add_bytes(&j->out, q, 4);
+	}
+	str_add_char(&j->out, '"');
+}
+
+char *json_take(struct json *j)
+{
+	return str_take(&j->out);
+}

@@ -1,0 +1,67 @@
+/*
+ * Control groups: v2, v1 and hybrid behind one interface. On hybrid hosts the unified tree gives cgroup.kill, cgroup.freeze and
+ * cpu.stat (it has them without any controller), v1 gives memory, pids, cpu, blkio. Runs in the keeper. Helpers return -errno.
+ */
+#ifndef OS_CGROUP_H
+#define OS_CGROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum cgroup_mode { CGROUP_NONE, CGROUP_V2, CGROUP_V1 /* with the unified tree where it is mounted */ };
+/* One tree each; on v2 only CG_UNIFIED is used. */
+enum cgroup_tree { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG_CPU, CG_BLKIO, CG_TREES };
+enum { CGROUP_CAN_MEMORY = 1, CGROUP_CAN_PIDS = 2, CGROUP_CAN_CPU = 4, CGROUP_CAN_IO = 8, CGROUP_CAN_KILL = 16 };
+
+/* Where boxes' groups would be made on this host, and what they could hold. Reading it changes nothing. */
+struct cgroup_host {
+	enum cgroup_mode mode;
+	unsigned can;                /* CGROUP_CAN_* */
+	bool needs_scope;            /* v2, ordinary user: a transient scope must be asked from systemd first (os/scope.h) */
+	char parent[CG_TREES][256];  /* absolute directory under which "cordon-…" directories go; "" where there is none */
+	char why[256];               /* why there is less than everything, for doctor and errors */
+	char remedy[256];            /* the exact command or step that helps; "" if none */
+};
+void cgroup_probe(struct cgroup_host *ret_host);
+
+struct cgroup_limits {
+	uint64_t memory_bytes; /* 0: none; swap is always 0 on top */
+	uint64_t processes;    /* 0: none */
+	uint64_t cpu_milli;    /* thousandths of a CPU; 0: none */
+	uint64_t read_bps, write_bps; /* 0: none; for every disk of the host */
+};
+
+struct cgroup {
+	const struct cgroup_host *host;
+	char name[64];
+	int dir[CG_TREES];   /* -1 where unused */
+	int procs[CG_TREES]; /* cgroup.procs, open for writing: checked with the opener's rights, so a payload that has dropped its own may still join */
+};
+#define CGROUP_INIT { .dir = { -1, -1, -1, -1, -1 }, .procs = { -1, -1, -1, -1, -1 } }
+
+/* Makes the group in every tree that the limits need and writes the limits. A failure leaves nothing behind. `name` is an owner name. */
+int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name, const struct cgroup_limits *limits);
+/* The calling process joins. Async-signal-safe. */
+int cgroup_join(const struct cgroup *cg);
+int cgroup_kill(const struct cgroup *cg);              /* everything in it, repeatedly until empty or ~1 s */
+int cgroup_freeze(const struct cgroup *cg, bool frozen);
+
+struct cgroup_usage {
+	uint64_t cpu_us, memory_peak_bytes;
+	uint64_t oom_kills;      /* memory */
+	uint64_t process_refusals; /* forks that the limit refused */
+};
+int cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret_usage);
+uint64_t cgroup_read_cpu_us(const struct cgroup *cg); /* cheap, for polling; 0 where unknown */
+/* Removes the directories; they must be empty of processes (waits for dying ones up to ~1 s). Idempotent. */
+int cgroup_destroy(struct cgroup *cg);
+/* The same by name: what front and keeper do for each other. */
+int cgroup_destroy_named(const struct cgroup_host *host, const char *name);
+/* Removes orphans' directories (owner_is_orphan), killing what is in them first. */
+void cgroup_sweep(const struct cgroup_host *host);
+/* After a fork: close the fds without removing anything. */
+void cgroup_close(struct cgroup *cg);
+
+#endif

@@ -1,0 +1,53 @@
+/*
+ * The system call filter. Filters are generated at build time (tools/seccomp-gen.c from os/syscalls.def) as BPF
+ * for the build's architecture: a balanced tree over syscall numbers, so that what is always allowed needs no argument and gets
+ * the kernel's bitmap fast path. Nothing is generated per run.
+ */
+#ifndef OS_SECCOMP_H
+#define OS_SECCOMP_H
+
+#include <linux/filter.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct seccomp_options {
+	bool strict;      /* the smallest set (process.syscalls: strict) */
+	bool no_sockets;  /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX) stays */
+	bool exec_lock;   /* process.commands: no memfd_create, no writable-and-executable mapping; execve notified and continued to report */
+	bool notify;      /* refused calls go to the listener (which answers the errno) instead of failing in place */
+};
+
+struct seccomp_filter {
+	const struct sock_filter *code;
+	unsigned short len;
+};
+
+/* Chooses a ready-made filter. Never fails. */
+struct seccomp_filter seccomp_choose(const struct seccomp_options *o);
+/* Installs it for the calling thread (needs no_new_privs). Returns the listener fd (close-on-exec) when o->notify and
+ * *ret_listener is wanted, else 0; -errno on failure. Takes away: every syscall that the filter does not list. */
+int seccomp_install(const struct seccomp_filter *f, bool notify);
+
+/* What a refused syscall is called and answered with, for the listener and the denial's text. */
+struct seccomp_syscall {
+	const char *name;  /* "mount" */
+	const char *why;   /* "changes mounts", … for the denial */
+	int errnum;        /* what the payload gets */
+};
+/* NULL for a number that no table knows. */
+const struct seccomp_syscall *seccomp_lookup(int nr);
+
+/* One notification from the listener: filled from the kernel; -errno (-ENOENT: the caller has gone, try the next). */
+struct seccomp_event {
+	uint64_t id;
+	int pid; /* as seen from here; 0 if in another pid namespace that is not below ours */
+	int nr;
+	uint64_t args[6];
+};
+int seccomp_receive(int listener, struct seccomp_event *ret_event);
+int seccomp_refuse(int listener, uint64_t id, int errnum);
+int seccomp_continue(int listener, uint64_t id); /* only for execve, where mounts and Landlock decide */
+bool seccomp_still_valid(int listener, uint64_t id);
+
+#endif
