@@ -12,15 +12,19 @@
 
 enum cgroup_mode { CGROUP_NONE, CGROUP_V2, CGROUP_V1 /* with the unified tree where it is mounted */ };
 /* One tree each; on v2 only CG_UNIFIED is used. */
-enum cgroup_tree { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG_CPU, CG_BLKIO, CG_TREES };
+enum cgroup_tree { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG_CPU, CG_BLKIO, CG_CPUACCT /* only where nothing else tells CPU time */, CG_TREES };
 enum { CGROUP_CAN_MEMORY = 1, CGROUP_CAN_PIDS = 2, CGROUP_CAN_CPU = 4, CGROUP_CAN_IO = 8, CGROUP_CAN_KILL = 16 };
+enum { CGROUP_DISKS_MAX = 32 };
 
 /* Where boxes' groups would be made on this host, and what they could hold. Reading it changes nothing. */
 struct cgroup_host {
-	enum cgroup_mode mode;
-	unsigned can;                /* CGROUP_CAN_* */
-	bool needs_scope;            /* v2, ordinary user: a transient scope must be asked from systemd first (os/scope.h) */
+	enum cgroup_mode mode;       /* CGROUP_NONE: nothing at all; otherwise `can` tells what */
+	unsigned can;                /* CGROUP_CAN_*; with needs_scope, what is expected of the scope */
+	bool needs_scope;            /* v2, ordinary user: scope_request() (os/scope.h), then probe again, then create */
+	bool needs_leaf;             /* v2, alone in a delegated group: create first moves what is in it into a leaf beside the boxes */
 	char parent[CG_TREES][256];  /* absolute directory under which "cordon-…" directories go; "" where there is none */
+	dev_t disks[CGROUP_DISKS_MAX]; /* what the mounted file systems lie on: partitions, disks, dm; not loop devices */
+	unsigned disk_count;
 	char why[256];               /* why there is less than everything, for doctor and errors */
 	char remedy[256];            /* the exact command or step that helps; "" if none */
 };
@@ -39,12 +43,15 @@ struct cgroup {
 	int dir[CG_TREES];   /* -1 where unused */
 	int procs[CG_TREES]; /* cgroup.procs, open for writing: checked with the opener's rights, so a payload that has dropped its own may still join */
 };
-#define CGROUP_INIT { .dir = { -1, -1, -1, -1, -1 }, .procs = { -1, -1, -1, -1, -1 } }
+#define CGROUP_INIT { .dir = { -1, -1, -1, -1, -1, -1 }, .procs = { -1, -1, -1, -1, -1, -1 } }
 
-/* Makes the group in every tree that the limits need and writes the limits. A failure leaves nothing behind. `name` is an owner name. */
+/* Makes the group in every tree that the limits need and writes the limits. A failure leaves nothing behind. `name` is an
+ * owner name. -EOPNOTSUPP when a limit is asked for that host->can does not hold: the plan decides, never this. */
 int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name, const struct cgroup_limits *limits);
 /* The calling process joins. Async-signal-safe. */
 int cgroup_join(const struct cgroup *cg);
+/* The same for one that clone3(CLONE_INTO_CGROUP) with dir[CG_UNIFIED] has put there already: nothing at all on v2. */
+int cgroup_join_rest(const struct cgroup *cg);
 int cgroup_kill(const struct cgroup *cg);              /* everything in it, repeatedly until empty or ~1 s */
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 

@@ -6,9 +6,12 @@
 #ifndef OS_SCOPE_H
 #define OS_SCOPE_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* Asks for "NAME.scope" with Delegate=yes holding pid, waits until it is there (at most timeout_ms). 0 or -errno. */
 int scope_request(const char *name, pid_t pid, int timeout_ms);
+/* Whether there is a manager to ask: a socket of ours in the runtime directory. Cheap; asks nothing. */
+bool scope_has_bus(void);
 
 #endif

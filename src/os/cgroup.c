@@ -1,0 +1,253 @@
+/*
+ * A box's group: made, joined, removed, swept. The directory has the same owner name in every tree, so whoever comes
+ * later can tell an orphan. The parent "cordon" is made on first use and never removed: two runs that start
+ * and end at the same time need no lock between them.
+ *
+ * The common path does no more than it must: mkdir finds a missing parent by its own ENOENT, writing a limit finds a
+ * controller that is not enabled yet. Runs in the keeper with the caller's rights; cgroup_join() in the payload's process.
+ */
+#include "os/cgroup_tree.h"
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/owner.h"
+#include "base/str.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATH_SIZE = 256 + OWNER_NAME_MAX + 1, REMOVE_US = 1000000 };
+
+static void group_path(char buf[PATH_SIZE], const struct cgroup_host *host, int tree, const char *name)
+{
+	snprintf(buf, PATH_SIZE, "%s/%s", host->parent[tree], name);
+}
+
+/* Controllers that are mounted together share one directory. */
+static bool same_as_earlier(const struct cgroup *cg, int tree)
+{
+	for (int t = 0; t < tree; t++)
+		if (cg->dir[t] >= 0 && strcmp(cg->host->parent[t], cg->host->parent[tree]) == 0)
+			return true;
+	return false;
+}
+
+static int make_directory(const struct cgroup_host *host, int tree, const char *path)
+{
+	if (mkdir(path, 0755) == 0)
+		return 0;
+	if (errno != ENOENT)
+		return -errno;
+	if (mkdir(host->parent[tree], 0755) < 0 && errno != EEXIST)
+		return -errno;
+	return mkdir(path, 0755) < 0 ? -errno : 0;
+}
+
+static int open_tree(struct cgroup *cg, int tree)
+{
+	bool shared = same_as_earlier(cg, tree);
+	char path[PATH_SIZE];
+	int r;
+
+	group_path(path, cg->host, tree, cg->name);
+	r = shared ? 0 : make_directory(cg->host, tree, path);
+	if (r < 0)
+		return r;
+	cg->dir[tree] = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (cg->dir[tree] < 0) {
+		r = -errno;
+		if (!shared)
+			rmdir(path);
+		return r;
+	}
+	if (shared)
+		return 0;
+	cg->procs[tree] = openat(cg->dir[tree], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	return cg->procs[tree] < 0 ? -errno : 0;
+}
+
+/* Memory is always there, for the peak; the unified tree too, for the kill and the CPU time. */
+static bool wants_tree(int tree, const struct cgroup_limits *limits)
+{
+	switch ((enum cgroup_tree)tree) {
+	case CG_PIDS:
+		return limits->processes;
+	case CG_CPU:
+		return limits->cpu_milli;
+	case CG_BLKIO:
+		return limits->read_bps || limits->write_bps;
+	case CG_UNIFIED:
+	case CG_MEMORY:
+	case CG_CPUACCT:
+	case CG_TREES:
+		break;
+	}
+	return true;
+}
+
+static bool can_hold(unsigned can, const struct cgroup_limits *limits)
+{
+	return (!limits->memory_bytes || can & CGROUP_CAN_MEMORY) && (!limits->processes || can & CGROUP_CAN_PIDS) &&
+	       (!limits->cpu_milli || can & CGROUP_CAN_CPU) &&
+	       (!(limits->read_bps || limits->write_bps) || can & CGROUP_CAN_IO);
+}
+
+static int build(struct cgroup *cg, const struct cgroup_limits *limits)
+{
+	int r;
+
+	for (int t = 0; t < CG_TREES; t++) {
+		if (!cg->host->parent[t][0] || !wants_tree(t, limits))
+			continue;
+		r = open_tree(cg, t);
+		if (r < 0)
+			return r;
+	}
+	r = cgroup_write_limits(cg, limits);
+	if (r != -ENOENT || cg->host->mode != CGROUP_V2)
+		return r;
+	r = cgroup_enable(cg->host);
+	return r < 0 ? r : cgroup_write_limits(cg, limits);
+}
+
+int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name,
+		  const struct cgroup_limits *limits)
+{
+	int r;
+
+	*cg = (struct cgroup)CGROUP_INIT;
+	if (host->mode == CGROUP_NONE || host->needs_scope || !can_hold(host->can, limits))
+		return -EOPNOTSUPP;
+	if (strlen(name) >= sizeof(cg->name) || strchr(name, '/'))
+		return -EINVAL;
+	cg->host = host;
+	snprintf(cg->name, sizeof(cg->name), "%s", name);
+	r = build(cg, limits);
+	if (r < 0)
+		cgroup_destroy(cg);
+	return r;
+}
+
+static int join_from(const struct cgroup *cg, int first)
+{
+	for (int t = first; t < CG_TREES; t++)
+		if (cg->procs[t] >= 0 && write(cg->procs[t], "0", 1) < 0)
+			return -errno;
+	return 0;
+}
+
+int cgroup_join(const struct cgroup *cg)
+{
+	return join_from(cg, CG_UNIFIED);
+}
+
+int cgroup_join_rest(const struct cgroup *cg)
+{
+	return join_from(cg, CG_UNIFIED + 1);
+}
+
+void cgroup_close(struct cgroup *cg)
+{
+	for (int t = 0; t < CG_TREES; t++) {
+		fd_close(&cg->dir[t]);
+		fd_close(&cg->procs[t]);
+	}
+}
+
+/* A process that has just died still counts for a moment (EBUSY): wait for it, ever longer, a second in all. */
+static int remove_directory(const char *path)
+{
+	uint64_t start = clock_us();
+	struct timespec pause = { .tv_nsec = 20000 };
+
+	while (rmdir(path) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		if (errno != EBUSY || clock_us() - start > REMOVE_US)
+			return -errno;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 10000000)
+			pause.tv_nsec *= 2;
+	}
+	return 0;
+}
+
+int cgroup_destroy_named(const struct cgroup_host *host, const char *name)
+{
+	char path[PATH_SIZE];
+	int r = 0, failed;
+
+	if (!*name || strchr(name, '/'))
+		return -EINVAL;
+	for (int t = CG_TREES - 1; t >= 0; t--) {
+		if (!host->parent[t][0])
+			continue;
+		group_path(path, host, t, name);
+		failed = remove_directory(path);
+		r = failed < 0 ? failed : r;
+	}
+	return r;
+}
+
+int cgroup_destroy(struct cgroup *cg)
+{
+	int r = 0, failed;
+	char path[PATH_SIZE];
+
+	if (!cg->host)
+		return 0;
+	for (int t = CG_TREES - 1; t >= 0; t--) {
+		if (cg->dir[t] < 0)
+			continue;
+		group_path(path, cg->host, t, cg->name);
+		failed = remove_directory(path);
+		r = failed < 0 ? failed : r;
+	}
+	cgroup_close(cg);
+	cg->host = NULL;
+	return r;
+}
+
+static void sweep_orphan(const struct cgroup_host *host, const char *name)
+{
+	struct cgroup cg = CGROUP_INIT;
+	char path[PATH_SIZE];
+
+	if (strlen(name) >= sizeof(cg.name))
+		return;
+	cg.host = host;
+	memcpy(cg.name, name, strlen(name) + 1);
+	for (int t = 0; t < CG_TREES; t++) {
+		if (!host->parent[t][0])
+			continue;
+		group_path(path, host, t, name);
+		cg.dir[t] = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	}
+	cgroup_kill(&cg);
+	cgroup_destroy(&cg);
+}
+
+void cgroup_sweep(const struct cgroup_host *host)
+{
+	for (int t = 0; t < CG_TREES; t++) {
+		struct dirent *entry;
+		struct stat st;
+		DIR *dir;
+
+		/* Two links are the directory alone: nothing to read through, the common case. */
+		if (!host->parent[t][0] || stat(host->parent[t], &st) < 0 || st.st_nlink == 2)
+			continue;
+		dir = opendir(host->parent[t]);
+		while (dir && (entry = readdir(dir)))
+			if (entry->d_type == DT_DIR && owner_is_orphan(entry->d_name))
+				sweep_orphan(host, entry->d_name);
+		if (dir)
+			closedir(dir);
+	}
+}
