@@ -1,0 +1,127 @@
+/*
+ * The front: lends this process's stdin, stdout, stderr, terminal and signals to one run. Signals travel as bytes
+ * through a pipe that the library reads (control_fd); a second SIGINT or SIGTERM within two seconds cancels the
+ * run, whatever the payload makes of the first. Runs in the caller's process; the handlers are the one place with globals.
+ */
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { IMPATIENCE_US = 2000000 };
+
+static const int forwarded_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM };
+static int signal_pipe = -1;
+static volatile sig_atomic_t last_forwarded;
+static uint64_t last_request_us;
+
+struct front {
+	bool tty;
+	bool broken; /* nobody reads our output any more */
+};
+
+static void send_byte(int sig)
+{
+	unsigned char byte = (unsigned char)sig;
+
+	/* A full pipe means that thousands wait already: one more or less is no loss. */
+	(void)!write(signal_pipe, &byte, 1);
+}
+
+static void on_signal(int sig)
+{
+	int saved = errno;
+
+	if (sig == SIGCONT)
+		cli_term_again();
+	if (sig == SIGINT || sig == SIGTERM) {
+		uint64_t now_us = clock_us();
+
+		if (last_request_us && now_us - last_request_us < IMPATIENCE_US) {
+			cli_interrupted = 1;
+			sig = SIGKILL;
+		}
+		last_request_us = now_us;
+	}
+	if (sig != SIGCONT && sig != SIGWINCH)
+		last_forwarded = sig;
+	send_byte(sig == SIGCONT ? SIGWINCH : sig);
+	errno = saved;
+}
+
+/* What the caller ignores (nohup, a background job of sh) stays ignored. */
+static void catch_signal(int sig)
+{
+	struct sigaction old, action = { .sa_handler = on_signal };
+
+	sigfillset(&action.sa_mask);
+	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+		sigaction(sig, &action, NULL);
+}
+
+static void catch_signals(bool tty)
+{
+	for (size_t i = 0; i < ARRAY_LEN(forwarded_signals); i++)
+		catch_signal(forwarded_signals[i]);
+	if (tty) {
+		catch_signal(SIGWINCH);
+		catch_signal(SIGCONT);
+	}
+	signal(SIGPIPE, SIG_IGN);
+}
+
+static int front_output(void *arg, enum cordon_stream stream, const void *data, size_t len)
+{
+	struct front *front = arg;
+	int rc = cli_write(stream == CORDON_STDERR && !front->tty ? STDERR_FILENO : STDOUT_FILENO, data, len);
+
+	front->broken = front->broken || rc == -EPIPE;
+	return rc;
+}
+
+static int front_finish(const struct front *front, const struct cordon_result *result, const struct cli_request *request)
+{
+	int status = front->broken ? STATUS_PIPE : cordon_result_exit_status(result);
+
+	if (request->json) {
+		auto_free char *text = cordon_result_json(result);
+
+		return cli_print(text ? str_printf("%s\n", text) : NULL, status);
+	}
+	if (!front->broken && !request->quiet)
+		cli_summary(result, request, last_forwarded);
+	return status;
+}
+
+int cli_front(const struct cli_job *job, const struct cli_request *request)
+{
+	struct front front = { .tty = request->tty };
+	struct cordon_error err = { 0 };
+	struct cordon_result *result = NULL;
+	struct cordon_io io = {
+		.size = sizeof(io),
+		.stdin_fd = job->stdin_used ? -1 : STDIN_FILENO,
+		.output = request->json ? NULL : front_output,
+		.arg = &front,
+		.tty_fd = request->tty ? cli_term_find() : -1,
+	};
+	int control[2], status, rc;
+
+	if (pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
+		cordon_fail(&err, CORDON_SYSTEM, errno, "pipe");
+		return cli_fail(&err, request->json);
+	}
+	io.control_fd = control[0];
+	signal_pipe = control[1];
+	catch_signals(request->tty);
+	if (request->tty && !request->json && !job->stdin_used)
+		cli_term_raw(STDIN_FILENO);
+	rc = cordon_run(job->plan, &io, &result, &err);
+	cli_term_restore();
+	status = rc < 0 ? cli_fail(&err, request->json) : front_finish(&front, result, request);
+	cordon_result_free(result);
+	return status; /* the pipe stays open for handlers: the process ends here */
+}

@@ -1,0 +1,128 @@
+/* Text to people: errors, colours, and what payloads wrote made harmless for a terminal. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+volatile sig_atomic_t cli_interrupted;
+
+int cli_write(int fd, const void *data, size_t len)
+{
+	const char *p = data;
+
+	while (len) {
+		ssize_t n = write(fd, p, len);
+
+		if (n >= 0) {
+			p += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			struct pollfd wait = { .fd = fd, .events = POLLOUT };
+
+			poll(&wait, 1, -1);
+		} else if (errno != EINTR) {
+			return -errno;
+		}
+		if (cli_interrupted && len)
+			return -EINTR;
+	}
+	return 0;
+}
+
+int cli_print(char *text, int status)
+{
+	struct cordon_error err;
+	int rc;
+
+	if (!text) {
+		fail_memory(&err);
+		cli_warn(&err);
+		return STATUS_FAILED;
+	}
+	rc = cli_write(STDOUT_FILENO, text, strlen(text));
+	free(text);
+	if (rc == -EPIPE)
+		return STATUS_PIPE;
+	if (rc < 0) {
+		cordon_fail(&err, CORDON_SYSTEM, -rc, "write to stdout");
+		cli_warn(&err);
+		return STATUS_FAILED;
+	}
+	return status;
+}
+
+void cli_add_clean(struct str *s, const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		/* C1 controls in UTF-8 are 0xc2 0x80…0x9f; some terminals obey them. */
+		if (c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0)
+			str_addf(s, "\\x%02x", (unsigned char)*++text);
+		else if (c < 0x20 || c == 0x7f)
+			str_addf(s, "\\x%02x", c);
+		else
+			str_add_char(s, *text);
+	}
+}
+
+const struct cli_colours *cli_colours(void)
+{
+	static const struct cli_colours plain = { "", "", "" }, colours = { "\033[1;31m", "\033[2m", "\033[0m" };
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if ((no_color && *no_color) || !term || strcmp(term, "dumb") == 0)
+		return &plain;
+	return isatty(STDERR_FILENO) && cordon_config_colour() ? &colours : &plain;
+}
+
+void cli_warn(const struct cordon_error *err)
+{
+	const struct cli_colours *c = cli_colours();
+	auto_str struct str s = { 0 };
+
+	str_addf(&s, "%scordon:%s ", c->bad, c->end);
+	cli_add_clean(&s, err->message);
+	if (err->step[0] && (err->code == CORDON_SYSTEM || err->code == CORDON_INTERNAL)) {
+		str_addf(&s, " %s(step ", c->dim);
+		cli_add_clean(&s, err->step);
+		str_addf(&s, ")%s", c->end);
+	}
+	str_add_char(&s, '\n');
+	if (err->hint[0]) {
+		str_addf(&s, "%shint:%s ", c->dim, c->end);
+		cli_add_clean(&s, err->hint);
+		str_add_char(&s, '\n');
+	}
+	if (!s.failed)
+		cli_write(STDERR_FILENO, s.data, s.len);
+}
+
+static int fail_with(const struct cordon_error *err, bool json, bool usage)
+{
+	struct cordon_result *result = json || !usage ? cordon_result_from_error(err) : NULL;
+	int status = result && !usage ? cordon_result_exit_status(result) : STATUS_FAILED;
+
+	if (json && result) {
+		auto_free char *text = cordon_result_json(result);
+
+		status = cli_print(text ? str_printf("%s\n", text) : NULL, status);
+	} else {
+		cli_warn(err);
+	}
+	cordon_result_free(result);
+	return status;
+}
+
+int cli_fail(const struct cordon_error *err, bool json)
+{
+	return fail_with(err, json, false);
+}
+
+int cli_fail_usage(const struct cordon_error *err, bool json)
+{
+	return fail_with(err, json, true);
+}
