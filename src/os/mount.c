@@ -1,0 +1,80 @@
+/* Mounts by fd: see mount.h. Runs in init (and, for idmapped sources, in the keeper), before privilege is dropped. */
+#include "os/mount.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int result(long r)
+{
+	return r < 0 ? -errno : (int)r;
+}
+
+int mount_new(const char *type, const char *const *options, unsigned attr)
+{
+	auto_close int fs = fsopen(type, FSOPEN_CLOEXEC);
+
+	if (fs < 0)
+		return -errno;
+	for (; options && *options; options += 2)
+		if (fsconfig(fs, FSCONFIG_SET_STRING, options[0], options[1], 0) < 0)
+			return -errno;
+	if (fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+		return -errno;
+	return result(fsmount(fs, FSMOUNT_CLOEXEC, attr));
+}
+
+int mount_new_tmpfs(uint64_t size_bytes, uint64_t inodes, const char *mode, unsigned attr)
+{
+	char size[32], nr[32];
+	const char *options[] = { "size", size, "nr_inodes", nr, "mode", mode, NULL };
+
+	snprintf(size, sizeof(size), "%" PRIu64, size_bytes);
+	snprintf(nr, sizeof(nr), "%" PRIu64, inodes);
+	return mount_new("tmpfs", options, attr);
+}
+
+int mount_clone(int dirfd, const char *path, bool recursive)
+{
+	unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_NO_AUTOMOUNT | AT_SYMLINK_NOFOLLOW;
+
+	if (!*path)
+		flags |= AT_EMPTY_PATH;
+	if (recursive)
+		flags |= AT_RECURSIVE;
+	return result(open_tree(dirfd, path, flags));
+}
+
+int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive)
+{
+	struct mount_attr attr = { .attr_set = set, .attr_clr = clear, .propagation = MS_PRIVATE };
+
+	return result(mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof(attr)));
+}
+
+int mount_idmap(int fd, int userns_fd, bool recursive)
+{
+	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)(unsigned)userns_fd };
+
+	return result(mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof(attr)));
+}
+
+int mount_attach(int fd, int dirfd, const char *path)
+{
+	return result(move_mount(fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH)));
+}
+
+int mount_pivot(void)
+{
+	/* Both arguments ".": the old root ends up stacked on the new one, and is the first to be unmounted. */
+	if (syscall(SYS_pivot_root, ".", ".") < 0)
+		return -errno;
+	if (umount2(".", MNT_DETACH) < 0)
+		return -errno;
+	return chdir("/") < 0 ? -errno : 0;
+}

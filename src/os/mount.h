@@ -1,0 +1,25 @@
+/*
+ * Mounts by fd: the new mount API, so that what was checked is what is mounted and nothing is resolved twice. Every function
+ * returns an fd or 0, or -errno. Needs CAP_SYS_ADMIN over the mount namespace.
+ */
+#ifndef OS_MOUNT_H
+#define OS_MOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mount.h>
+
+/* A detached file system: "tmpfs", "proc", "devpts" with NULL-terminated key, value pairs; attr is MOUNT_ATTR_*. */
+int mount_new(const char *type, const char *const *options, unsigned attr);
+int mount_new_tmpfs(uint64_t size_bytes, uint64_t inodes, const char *mode, unsigned attr);
+/* A detached copy of the tree at dirfd/path ("" for dirfd itself). */
+int mount_clone(int dirfd, const char *path, bool recursive);
+/* Adds and removes MOUNT_ATTR_* on a tree and cuts it off from the host's mount events. */
+int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive);
+int mount_idmap(int fd, int userns_fd, bool recursive);
+/* Attaches a detached tree at dirfd/path; a symlink at the end is not followed. */
+int mount_attach(int fd, int dirfd, const char *path);
+/* The current directory's mount becomes the root; the old root is gone afterwards. */
+int mount_pivot(void);
+
+#endif

@@ -1,0 +1,113 @@
+/* Processes: see process.h. Front, keeper and init. */
+#include "os/process.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <linux/close_range.h>
+#include <linux/keyctl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+pid_t process_clone(uint64_t flags, int *ret_pidfd)
+{
+	int pidfd = -1;
+	struct clone_args args = {
+		.flags = flags | CLONE_PIDFD,
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid < 0)
+		return -errno;
+	if (pid > 0)
+		*ret_pidfd = pidfd;
+	return (pid_t)pid;
+}
+
+int process_signal(int pidfd, int sig)
+{
+	return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) < 0 ? -errno : 0;
+}
+
+int process_wait(int pidfd, int *ret_status)
+{
+	siginfo_t info = { 0 };
+	int r;
+
+	do
+		r = waitid(P_PIDFD, (id_t)pidfd, &info, WEXITED);
+	while (r < 0 && errno == EINTR);
+	if (r < 0)
+		return -errno;
+	*ret_status = info.si_code == CLD_EXITED ? (info.si_status & 0xff) << 8 : info.si_status;
+	return 0;
+}
+
+void process_end(int *pidfd)
+{
+	int status;
+
+	if (*pidfd < 0)
+		return;
+	(void)process_signal(*pidfd, SIGKILL);
+	(void)process_wait(*pidfd, &status);
+	fd_close(pidfd);
+}
+
+void process_reset_signals(void)
+{
+	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	sigset_t none;
+
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)sigaction(sig, &dfl, NULL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+	int x = *(const int *)a, y = *(const int *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+int process_close_others(int *keep, size_t n)
+{
+	unsigned from = 3;
+
+	qsort(keep, n, sizeof(*keep), compare_ints);
+	for (size_t i = 0; i < n; i++) {
+		unsigned fd = (unsigned)keep[i];
+
+		if (keep[i] < 0 || fd < from)
+			continue;
+		if (fd > from && syscall(SYS_close_range, from, fd - 1, 0) < 0)
+			return -errno;
+		from = fd + 1;
+	}
+	return syscall(SYS_close_range, from, ~0u, 0) < 0 ? -errno : 0;
+}
+
+int process_new_keyring(void)
+{
+	return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 ? -errno : 0;
+}
+
+void process_set_name(const char *name)
+{
+	(void)prctl(PR_SET_NAME, name);
+}
+
+int process_no_new_privs(void)
+{
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}

@@ -1,0 +1,29 @@
+/* Processes: clone3, pidfds, a clean start. Helpers return -errno. */
+#ifndef OS_PROCESS_H
+#define OS_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* fork with namespace flags; *ret_pidfd is close-on-exec. Returns the pid, 0 in the child, or -errno. The caller must have
+ * one thread. */
+pid_t process_clone(uint64_t flags, int *ret_pidfd);
+int process_signal(int pidfd, int sig);
+/* Waits for the child behind pidfd; *ret_status as from waitpid. */
+int process_wait(int pidfd, int *ret_status);
+/* SIGKILL, wait, close; -1 is fine. */
+void process_end(int *pidfd);
+#define auto_proc __attribute__((cleanup(process_end)))
+
+/* After a fork: default dispositions, nothing blocked; the parent's handlers must not run here. */
+void process_reset_signals(void);
+/* Closes every fd except 0, 1, 2 and the n (unsorted, sorted in place) given. */
+int process_close_others(int *keep, size_t n);
+/* A session keyring that nobody else has. -ENOSYS where the kernel has no keys: then there is nothing to leak. */
+int process_new_keyring(void);
+void process_set_name(const char *name);
+int process_no_new_privs(void);
+
+#endif

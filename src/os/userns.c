@@ -1,0 +1,60 @@
+/* User namespaces and their id maps: see userns.h. */
+#include "os/userns.h"
+
+#include "base/fd.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static int write_map(pid_t pid, const char *file, const struct id_range *ranges, size_t count)
+{
+	char path[64], text[256];
+	size_t len = 0;
+
+	for (size_t i = 0; i < count && len < sizeof(text) - 40; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%u %u %u\n", ranges[i].inside,
+					ranges[i].outside, ranges[i].count);
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+	return fd_write_file_at(AT_FDCWD, path, text);
+}
+
+int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, const struct id_range *gids,
+		      size_t gid_count, bool deny_setgroups)
+{
+	char path[64];
+	int r;
+
+	if (deny_setgroups) {
+		snprintf(path, sizeof(path), "/proc/%d/setgroups", (int)pid);
+		r = fd_write_file_at(AT_FDCWD, path, "deny");
+		if (r < 0)
+			return r;
+	}
+	r = write_map(pid, "uid_map", uids, uid_count);
+	return r < 0 ? r : write_map(pid, "gid_map", gids, gid_count);
+}
+
+int userns_for_idmap(const struct id_range *uid, const struct id_range *gid)
+{
+	auto_proc int pidfd = -1;
+	char path[64];
+	pid_t pid;
+	int fd, r;
+
+	pid = process_clone(CLONE_NEWUSER, &pidfd);
+	if (pid < 0)
+		return pid;
+	if (pid == 0)
+		for (;;)
+			pause();
+	r = userns_write_maps(pid, uid, 1, gid, 1, false);
+	if (r < 0)
+		return r;
+	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}

@@ -1,0 +1,18 @@
+/* User namespaces and their id maps. Runs in the keeper. Helpers return -errno. */
+#ifndef OS_USERNS_H
+#define OS_USERNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct id_range {
+	unsigned inside, outside, count;
+};
+/* Writes the maps of process pid. With deny_setgroups (an ordinary user must), groups cannot be changed inside. */
+int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, const struct id_range *gids,
+		      size_t gid_count, bool deny_setgroups);
+/* A namespace fd that serves only as the map of an idmapped mount. */
+int userns_for_idmap(const struct id_range *uid, const struct id_range *gid);
+
+#endif

@@ -1,0 +1,325 @@
+/*
+ * What is executed. Commands are looked up in the box's root, not in the caller's PATH: what the caller has in its home, the
+ * box never sees. Runs in the front; changes nothing.
+ */
+#include "plan/command.h"
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "policy/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- looking up ---- */
+
+static char *find_at(const struct cordon_plan *plan, const char *path)
+{
+	auto_close int fd = -1;
+	char real[4096];
+	const char *below;
+	struct stat st;
+
+	if (plan->root_fd >= 0)
+		fd = fd_openat2(plan->root_fd, path, O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	else
+		fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0) {
+		if (plan->root_fd >= 0)
+			errno = -fd;
+		return NULL;
+	}
+	if (fstat(fd, &st) < 0 || fd_real_path(fd, real, sizeof(real)) < 0)
+		return NULL;
+	if (!S_ISREG(st.st_mode) || !(st.st_mode & 0111)) {
+		errno = EACCES;
+		return NULL;
+	}
+	below = plan->root ? path_below(real, plan->root) : real + 1;
+	return below ? str_printf("/%s", below) : NULL;
+}
+
+char *plan_find_command(const struct cordon_plan *plan, const char *name)
+{
+	const char *at = PLAN_PATH;
+	int seen = ENOENT;
+
+	if (strchr(name, '/')) {
+		auto_free char *clean = path_clean(plan->workdir, name);
+
+		return clean ? find_at(plan, clean) : NULL;
+	}
+	while (*at) {
+		size_t n = strcspn(at, ":");
+		auto_free char *path = str_printf("%.*s/%s", (int)n, at, name);
+		char *real = path ? find_at(plan, path) : NULL;
+
+		if (real)
+			return real;
+		if (errno == EACCES)
+			seen = EACCES;
+		at += n + (at[n] == ':');
+	}
+	errno = seen;
+	return NULL;
+}
+
+/* ---- languages ---- */
+
+#define COMMAND(...) (const char *const[]){ __VA_ARGS__, NULL }
+static const struct language languages[] = {
+	{ "python", "py", COMMAND("python3", "{file}") },
+	{ "bash", "sh", COMMAND("bash", "{file}") },
+	{ "sh", "sh", COMMAND("sh", "{file}") },
+	{ "node", "js", COMMAND("node", "{file}") },
+	{ "perl", "pl", COMMAND("perl", "{file}") },
+	{ "ruby", "rb", COMMAND("ruby", "{file}") },
+	{ "c", "c",
+	  COMMAND("sh", "-c", "cc -O1 -o \"$1.out\" \"$1\" -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"", "cordon-c",
+		  "{file}") },
+};
+
+const struct language *language_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+		if (strcmp(languages[i].name, name) == 0)
+			return &languages[i];
+	return NULL;
+}
+
+char *cordon_languages(enum cordon_format format)
+{
+	struct json j = { .pretty = true };
+
+	if (format == CORDON_JSON)
+		json_array(&j, NULL);
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++) {
+		if (format == CORDON_JSON) {
+			json_object(&j, NULL);
+			json_string(&j, "name", languages[i].name);
+			json_strings(&j, "command", languages[i].command);
+			json_end_object(&j);
+		} else {
+			str_addf(&j.out, "%-8s %s\n", languages[i].name, languages[i].command[0]);
+		}
+	}
+	if (format == CORDON_JSON)
+		json_end_array(&j);
+	return json_take(&j);
+}
+
+struct found_language {
+	const char *name, *extension;
+	const char *const *command;
+};
+
+/* The configuration's languages come before the built-in ones. */
+static int find_language(const char *name, struct found_language *ret, struct cordon_error *err)
+{
+	const struct config *config = config_get(err);
+	const struct language *l;
+	auto_str struct str known = { 0 };
+
+	if (!config)
+		return -1;
+	for (size_t i = 0; i < config->language_count; i++)
+		if (strcmp(config->languages[i].name, name) == 0) {
+			*ret = (struct found_language){ config->languages[i].name, config->languages[i].extension,
+							(const char *const *)config->languages[i].command.v };
+			return 0;
+		}
+	l = language_find(name);
+	if (l) {
+		*ret = (struct found_language){ l->name, l->extension, l->command };
+		return 0;
+	}
+	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
+		str_addf(&known, "%s%s", i ? ", " : "", languages[i].name);
+	cordon_fail(err, CORDON_NOT_FOUND, 0, "no language '%s'", name);
+	return fail_hint(err, "known languages: %s; more can be declared in the configuration", known.data ? known.data : "");
+}
+
+static int place_code(struct cordon_plan *plan, const struct cordon_job *job, const struct found_language *l,
+		      struct cordon_error *err)
+{
+	const char *name = job->code_name ? path_name(job->code_name) : NULL;
+
+	plan->code.path = name && *name ? str_printf("%s/%s", plan->home, name) :
+					  str_printf("%s/main.%s", plan->home, l->extension ? l->extension : "txt");
+	plan->code.data = malloc(job->code_len + 1);
+	if (!plan->code.path || !plan->code.data)
+		return fail_memory(err);
+	if (job->code_len)
+		memcpy(plan->code.data, job->code, job->code_len);
+	plan->code.data[job->code_len] = '\0';
+	plan->code.len = job->code_len;
+	return 0;
+}
+
+static int language_argv(struct cordon_plan *plan, const struct cordon_job *job, struct cordon_error *err)
+{
+	struct found_language l;
+	auto_free char *found = NULL;
+
+	if (find_language(job->language, &l, err) < 0 || place_code(plan, job, &l, err) < 0)
+		return -1;
+	found = plan_find_command(plan, l.command[0]);
+	if (!found) {
+		cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", l.name, l.command[0]);
+		return fail_hint(err, "install '%s' on this host (under /usr), or use files.root with a root that has it", l.command[0]);
+	}
+	for (const char *const *a = l.command; *a; a++)
+		if (strv_add(&plan->argv, strcmp(*a, "{file}") == 0 ? plan->code.path : *a) < 0)
+			return fail_memory(err);
+	return 0;
+}
+
+int plan_resolve_argv(struct cordon_plan *plan, const struct cordon_job *job, struct cordon_error *err)
+{
+	if (job->language && language_argv(plan, job, err) < 0)
+		return -1;
+	for (const char *const *a = job->argv; a && *a; a++)
+		if (strv_add(&plan->argv, *a) < 0)
+			return fail_memory(err);
+	if (!plan->argv.n || !plan->argv.v[0][0])
+		return cordon_fail(err, CORDON_INVALID, 0, "nothing to run: the command is empty");
+	return 0;
+}
+
+/* ---- environment ---- */
+
+static int set_env(struct cordon_plan *plan, const char *name, size_t name_len, const char *value, struct cordon_error *err)
+{
+	char *entry = str_printf("%.*s=%s", (int)name_len, name, value);
+
+	if (!entry)
+		return fail_memory(err);
+	for (size_t i = 0; i < plan->env.n; i++)
+		if (strncmp(plan->env.v[i], entry, name_len + 1) == 0) {
+			free(plan->env.v[i]);
+			plan->env.v[i] = entry;
+			return 0;
+		}
+	return strv_add_take(&plan->env, entry) < 0 ? fail_memory(err) : 0;
+}
+
+static int set_env_name(struct cordon_plan *plan, const char *name, const char *value, struct cordon_error *err)
+{
+	return set_env(plan, name, strlen(name), value, err);
+}
+
+int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
+		     struct cordon_error *err)
+{
+	const struct strv *env = policy_list(policy, OPT_ENV), *pass = policy_list(policy, OPT_PASS_ENV);
+	const char *term = plan->tty ? secure_getenv("TERM") : NULL;
+
+	if (set_env_name(plan, "PATH", PLAN_PATH, err) < 0 || set_env_name(plan, "HOME", plan->home, err) < 0 ||
+	    set_env_name(plan, "LANG", "C.UTF-8", err) < 0 || set_env_name(plan, "TERM", term ? term : "dumb", err) < 0)
+		return -1;
+	for (size_t i = 0; i < pass->n; i++) {
+		const char *value = getenv(pass->v[i]);
+
+		if (value && set_env_name(plan, pass->v[i], value, err) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i + 1 < env->n; i += 2)
+		if (set_env_name(plan, env->v[i], env->v[i + 1], err) < 0)
+			return -1;
+	for (const char *const *e = job->env; e && *e; e++) {
+		const char *eq = strchr(*e, '=');
+
+		if (!eq || eq == *e)
+			return cordon_fail(err, CORDON_INVALID, 0, "environment entry '%s' is not NAME=VALUE", *e);
+		if (set_env(plan, *e, (size_t)(eq - *e), eq + 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* ---- the command allowlist ---- */
+
+int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *names = policy_list(policy, OPT_COMMANDS);
+	auto_str struct str list = { 0 };
+	auto_free char *first = NULL;
+
+	if (!policy_has(policy, OPT_COMMANDS))
+		return 0;
+	plan->exec_lock = true;
+	for (size_t i = 0; i < names->n; i++) {
+		char *path = plan_find_command(plan, names->v[i]);
+
+		if (!path) {
+			cordon_fail(err, CORDON_NOT_FOUND, 0, "process.commands: '%s' is not in the box", names->v[i]);
+			return fail_hint(err, "it is looked for in %s of the box's root", PLAN_PATH);
+		}
+		if (strv_add(&plan->commands, names->v[i]) < 0 || strv_add_take(&plan->command_paths, path) < 0)
+			return fail_memory(err);
+		str_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
+	}
+	first = plan_find_command(plan, plan->argv.v[0]);
+	if (first && strv_has(&plan->command_paths, first))
+		return 0;
+	if (!first && errno == ENOENT && !strchr(plan->argv.v[0], '/'))
+		return cordon_fail(err, CORDON_NOT_FOUND, 0, "'%s' is not in the box", plan->argv.v[0]);
+	cordon_fail(err, CORDON_DENIED, 0, "'%s' is not among the allowed commands", plan->argv.v[0]);
+	return fail_hint(err, "process.commands allows: %s", list.data ? list.data : "");
+}
+
+/* ---- the courtesy check ---- */
+
+/* Shell lines that are obvious mistakes. Not a wall: the walls hold without it. Patterns as in fnmatch(3). */
+static const char *const default_patterns[] = {
+	"*rm -rf /", "*rm -rf / *", "*rm -rf /[*]*", "*rm -fr /", "*rm -fr / *", "*mkfs*", "*dd if=*", "*| sh", "*|sh", "*| bash",
+	"*|bash", "*| sh *", "*| bash *", "sudo *", "*[;&|] sudo *", "*printenv*", "*:(){*", "*> /dev/sd*", NULL,
+};
+
+static int check_line(const char *line, const char *const *patterns, struct cordon_error *err)
+{
+	for (; patterns && *patterns; patterns++)
+		if (fnmatch(*patterns, line, 0) == 0) {
+			cordon_fail(err, CORDON_DENIED, 0, "the shell line matches '%s', which process.refuse_patterns refuses", *patterns);
+			return fail_hint(err, "it would not do in a box what it says; if it is meant, set process.refuse_patterns: []");
+		}
+	return 0;
+}
+
+/* argv is a shell with -c: returns its line, or NULL. */
+static const char *shell_line(const struct cordon_plan *plan)
+{
+	static const char *const shells[] = { "sh", "bash", "dash", "zsh", "ksh" };
+	const char *name = path_name(plan->argv.v[0]);
+
+	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
+		if (strcmp(name, shells[i]) == 0 && plan->argv.n >= 3 && plan->argv.v[1][0] == '-' &&
+		    strchr(plan->argv.v[1], 'c'))
+			return plan->argv.v[2];
+	return NULL;
+}
+
+int plan_check_patterns(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const char *const *patterns = policy_has(policy, OPT_REFUSE_PATTERNS) ?
+					      (const char *const *)policy_list(policy, OPT_REFUSE_PATTERNS)->v :
+					      default_patterns;
+	const char *line = plan->code.path ? NULL : shell_line(plan);
+	auto_str struct str joined = { 0 };
+
+	if (line)
+		return check_line(line, patterns, err);
+	if (plan->code.path)
+		return 0;
+	for (size_t i = 0; i < plan->argv.n; i++)
+		str_addf(&joined, "%s%s", i ? " " : "", plan->argv.v[i]);
+	return joined.data ? check_line(joined.data, patterns, err) : 0;
+}

@@ -1,0 +1,197 @@
+/* What is never mounted: see forbidden.h. Runs in the front, with the caller's rights. */
+#include "plan/forbidden.h"
+
+#include "base/fd.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const system_paths[] = {
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/passwd", "/etc/sudoers", "/etc/sudoers.d",
+	"/root", "/proc", "/sys", "/dev", "/boot", "/run", "/var/run", "/tmp/.X11-unix", NULL,
+};
+
+/* In every home. */
+static const char *const home_names[] = {
+	".ssh", ".aws", ".gnupg", ".config", ".kube", ".docker", ".netrc", ".git-credentials", ".npmrc", ".pypirc",
+	".azure", ".gcloud", ".password-store", ".vault-token", ".bash_history", ".zsh_history", ".sh_history", ".history",
+	".python_history", ".node_repl_history", ".sqlite_history", ".psql_history", ".mysql_history", NULL,
+};
+
+/* Sockets that the caller's own environment names: an agent's, a bus's, an engine's. */
+static const char *const socket_variables[] = { "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", NULL };
+
+struct check {
+	const char *path; /* the real path of what is to be mounted */
+	int fd;
+	struct stat st;
+	struct cordon_error *err;
+};
+
+static int refuse(const struct check *c, const char *rule)
+{
+	bool inside = path_is_within(c->path, rule);
+
+	cordon_fail(c->err, CORDON_DENIED, 0, "mount of '%s' refused: %s '%s', which is forbidden", c->path,
+		    inside ? "it is or lies in" : "it contains", rule);
+	return fail_hint(c->err, "mount a directory that does not contain it; the built-in list cannot be switched off");
+}
+
+static bool same_inode(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Walks from fd (taken) up to the root; true when an ancestor or fd itself is `st`. */
+static bool reaches(int fd, const struct stat *st)
+{
+	auto_close int at = fd;
+	struct stat here, last = { 0 };
+
+	for (int depth = 0; depth < 256; depth++) {
+		int up;
+
+		if (fstat(at, &here) < 0)
+			return false;
+		if (same_inode(&here, st))
+			return true;
+		if (same_inode(&here, &last) || (depth > 0 && !S_ISDIR(here.st_mode)))
+			return false;
+		last = here;
+		up = S_ISDIR(here.st_mode) ? openat(at, "..", O_PATH | O_CLOEXEC) : -1;
+		if (up < 0)
+			return false;
+		fd_close(&at);
+		at = up;
+	}
+	return false;
+}
+
+/* The directory that holds fd, for things that are not directories themselves. */
+static int parent_of(const char *path)
+{
+	auto_free char *copy = strdup(path);
+	char *slash = copy ? strrchr(copy, '/') : NULL;
+
+	if (!slash)
+		return -1;
+	slash[slash == copy] = '\0';
+	return open(copy, O_PATH | O_CLOEXEC);
+}
+
+/* One forbidden path, by text and by inode. */
+static int check_path(const struct check *c, const char *forbidden)
+{
+	auto_close int fd = -1;
+	char real[4096];
+	struct stat st;
+
+	if (path_is_within(c->path, forbidden) || path_is_within(forbidden, c->path))
+		return refuse(c, forbidden);
+	fd = open(forbidden, O_PATH | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return 0;
+	if (fd_real_path(fd, real, sizeof(real)) == 0 &&
+	    (path_is_within(c->path, real) || path_is_within(real, c->path)))
+		return refuse(c, forbidden);
+	/* Inside it? Only a directory can be an ancestor; a file is compared as itself. */
+	if (same_inode(&st, &c->st))
+		return refuse(c, forbidden);
+	if (S_ISDIR(st.st_mode) && reaches(S_ISDIR(c->st.st_mode) ? dup(c->fd) : parent_of(c->path), &st))
+		return refuse(c, forbidden);
+	if (S_ISDIR(c->st.st_mode) && reaches(S_ISDIR(st.st_mode) ? STEAL_FD(fd) : parent_of(forbidden), &c->st))
+		return refuse(c, forbidden);
+	return 0;
+}
+
+static int check_home(const struct check *c, const char *home)
+{
+	for (const char *const *name = home_names; *name; name++) {
+		auto_free char *path = str_printf("%s/%s", home, *name);
+
+		if (!path)
+			return fail_memory(c->err);
+		if (check_path(c, path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Homes of people: root's, the caller's, and every account's from uid 1000 on. */
+static int check_accounts(const struct check *c)
+{
+	auto_free char *text = NULL;
+	char *line, *save = NULL;
+
+	if (fd_load_at(AT_FDCWD, "/etc/passwd", 16 << 20, &text) < 0)
+		return 0;
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *field[7] = { 0 }, *at = line;
+		unsigned long uid;
+
+		for (size_t i = 0; i < ARRAY_LEN(field) && at; i++)
+			field[i] = strsep(&at, ":");
+		if (!field[5] || field[5][0] != '/' || !field[5][1])
+			continue;
+		uid = strtoul(field[2], NULL, 10);
+		if ((uid == getuid() || (uid >= 1000 && uid != 65534)) && check_home(c, field[5]) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* "/home/x" is a home even where no account says so. */
+static int check_home_directory(const struct check *c)
+{
+	const char *rest = path_below(c->path, "/home");
+	auto_free char *home = NULL;
+
+	if (!rest)
+		return 0;
+	if (!*rest)
+		return refuse(c, "/home/*/.ssh");
+	home = str_printf("/home/%.*s", (int)strcspn(rest, "/"), rest);
+	return home ? check_home(c, home) : fail_memory(c->err);
+}
+
+static int check_sockets(const struct check *c)
+{
+	for (const char *const *name = socket_variables; *name; name++) {
+		const char *value = secure_getenv(*name), *path = value ? strchr(value, '/') : NULL;
+		auto_free char *socket = path ? strndup(path, strcspn(path, ",;")) : NULL;
+		auto_free char *clean = socket ? path_clean(NULL, socket) : NULL;
+
+		if (value && str_starts(value, "unix:") && clean && str_starts(clean, "//"))
+			continue;
+		if (clean && strcmp(clean, "/") != 0 && check_path(c, clean) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int forbidden_check(int fd, const char *path, const struct strv *extra, struct cordon_error *err)
+{
+	struct check c = { .path = path, .fd = fd, .err = err };
+	const char *home = secure_getenv("HOME");
+	auto_free char *clean = home && home[0] == '/' && home[1] ? path_clean(NULL, home) : NULL;
+
+	if (fstat(fd, &c.st) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "stat '%s'", path);
+	for (const char *const *p = system_paths; *p; p++)
+		if (check_path(&c, *p) < 0)
+			return -1;
+	for (size_t i = 0; i < extra->n; i++)
+		if (check_path(&c, extra->v[i]) < 0)
+			return -1;
+	if (clean && strcmp(clean, "/") != 0 && check_home(&c, clean) < 0)
+		return -1;
+	if (check_home_directory(&c) < 0 || check_accounts(&c) < 0)
+		return -1;
+	return check_sockets(&c);
+}

@@ -1,0 +1,273 @@
+/*
+ * Resolving what the box sees of the host: opens each source by fd, resolves symlinks once, checks it against the forbidden
+ * list and places it. Runs in the front, with the caller's rights; changes nothing.
+ */
+#include "plan/mounts.h"
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "plan/forbidden.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Places that cordon builds itself: nothing of the host is laid on them. */
+static const char *const own_places[] = { "/proc", "/dev", "/sys", NULL };
+
+static int check_dest(const char *dest, struct cordon_error *err)
+{
+	if (strcmp(dest, "/") == 0)
+		return cordon_fail(err, CORDON_INVALID, 0, "a mount cannot replace '/'; use files.root for another root");
+	for (const char *const *p = own_places; *p; p++)
+		if (path_is_within(dest, *p))
+			return cordon_fail(err, CORDON_INVALID, 0, "'%s' lies in %s, which the box has of its own", dest, *p);
+	return 0;
+}
+
+int plan_open_source(const char *path, const struct strv *forbidden, char **ret_real, struct stat *ret_st,
+		     struct cordon_error *err)
+{
+	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	char real[4096];
+	int r;
+
+	if (fd < 0)
+		return cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "mount of '%s'", path);
+	r = fd_real_path(fd, real, sizeof(real));
+	if (r < 0 || fstat(fd, ret_st) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, r < 0 ? -r : errno, "resolve '%s'", path);
+	if (forbidden && forbidden_check(fd, real, forbidden, err) < 0)
+		return -1;
+	if (!S_ISDIR(ret_st->st_mode) && !S_ISREG(ret_st->st_mode)) {
+		cordon_fail(err, CORDON_DENIED, 0, "mount of '%s' refused: it is neither a file nor a directory", path);
+		return fail_hint(err, "sockets, devices and FIFOs lead out of the box");
+	}
+	*ret_real = strdup(real);
+	return *ret_real ? STEAL_FD(fd) : fail_memory(err);
+}
+
+static int add_mount(struct cordon_plan *plan, const char *source, const char *dest, bool writable,
+		     const struct strv *forbidden, struct cordon_error *err)
+{
+	struct plan_mount *m = &plan->mounts[plan->mount_count];
+	struct stat st;
+
+	if (check_dest(dest, err) < 0)
+		return -1;
+	m->fd = plan_open_source(source, forbidden, &m->source, &st, err);
+	if (m->fd < 0)
+		return -1;
+	plan->mount_count++; /* from here on plan_free() closes it */
+	m->dest = strdup(dest);
+	if (!m->dest)
+		return fail_memory(err);
+	m->writable = writable;
+	m->is_dir = S_ISDIR(st.st_mode);
+	m->owner_uid = st.st_uid;
+	m->owner_gid = st.st_gid;
+	return 0;
+}
+
+static int compare_dest(const void *a, const void *b)
+{
+	const struct plan_mount *x = a, *y = b;
+
+	return strcmp(x->dest, y->dest);
+}
+
+static int check_overlap(const struct cordon_plan *plan, struct cordon_error *err)
+{
+	for (size_t i = 1; i < plan->mount_count; i++)
+		if (strcmp(plan->mounts[i - 1].dest, plan->mounts[i].dest) == 0)
+			return cordon_fail(err, CORDON_INVALID, 0, "two mounts at '%s'", plan->mounts[i].dest);
+	return 0;
+}
+
+int plan_resolve_mounts(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *lists[] = { policy_list(policy, OPT_READ), policy_list(policy, OPT_WRITE) };
+	const struct strv *forbidden = policy_list(policy, OPT_FORBIDDEN);
+	size_t count = lists[0]->n / 2 + lists[1]->n / 2;
+
+	if (!count)
+		return 0;
+	plan->mounts = calloc(count, sizeof(*plan->mounts));
+	if (!plan->mounts)
+		return fail_memory(err);
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+		for (size_t i = 0; i + 1 < lists[k]->n; i += 2)
+			if (add_mount(plan, lists[k]->v[i], lists[k]->v[i + 1], k == 1, forbidden, err) < 0)
+				return -1;
+	/* Parents before what lies in them. */
+	qsort(plan->mounts, plan->mount_count, sizeof(*plan->mounts), compare_dest);
+	return check_overlap(plan, err);
+}
+
+static int add_protect(struct cordon_plan *plan, size_t mount, const char *below, bool is_dir, struct cordon_error *err)
+{
+	struct plan_protect *p;
+
+	p = realloc(plan->protects, (plan->protect_count + 1) * sizeof(*p));
+	if (!p)
+		return fail_memory(err);
+	plan->protects = p;
+	p = &p[plan->protect_count];
+	*p = (struct plan_protect){ .mount = mount, .is_dir = is_dir };
+	p->below = strdup(below);
+	if (!p->below)
+		return fail_memory(err);
+	plan->protect_count++;
+	return 0;
+}
+
+/* The same host directory under two writable names would leave the second name unprotected. */
+static int check_aliases(const struct cordon_plan *plan, struct cordon_error *err)
+{
+	for (size_t i = 0; i < plan->mount_count; i++)
+		for (size_t j = 0; j < plan->mount_count; j++) {
+			const struct plan_mount *a = &plan->mounts[i], *b = &plan->mounts[j];
+
+			if (i == j || !a->writable || !b->writable || !path_is_within(b->source, a->source))
+				continue;
+			cordon_fail(err, CORDON_INVALID, 0, "'%s' and '%s' are both writable and overlap, so files.protect cannot hold",
+				    a->source, b->source);
+			return fail_hint(err, "mount '%s' once, or drop files.protect", a->source);
+		}
+	return 0;
+}
+
+static int protect_absolute(struct cordon_plan *plan, const char *path, bool is_dir, struct cordon_error *err)
+{
+	const struct plan_mount *best = NULL;
+	const char *below;
+
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (path_is_within(path, plan->mounts[i].dest))
+			best = &plan->mounts[i]; /* sorted: the last is the deepest */
+	if (!best || !best->writable)
+		return 0; /* nothing can write there anyway */
+	below = path_below(path, best->dest);
+	if (!*below)
+		return cordon_fail(err, CORDON_INVALID, 0, "files.protect names the whole writable mount '%s'", path);
+	return add_protect(plan, (size_t)(best - plan->mounts), below, is_dir, err);
+}
+
+static int protect_entry(struct cordon_plan *plan, const char *entry, struct cordon_error *err)
+{
+	auto_free char *clean = path_clean("/", entry);
+	bool is_dir = str_ends(entry, "/");
+
+	if (!clean)
+		return cordon_fail(err, CORDON_INVALID, 0, "files.protect: '%s' is not a path", entry);
+	if (*entry == '/')
+		return protect_absolute(plan, clean, is_dir, err);
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (plan->mounts[i].writable && plan->mounts[i].is_dir && clean[1] &&
+		    add_protect(plan, i, clean + 1, is_dir, err) < 0)
+			return -1;
+	return 0;
+}
+
+int plan_resolve_protects(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *list = policy_list(policy, OPT_PROTECT);
+
+	for (size_t i = 0; i < list->n; i++)
+		if (protect_entry(plan, list->v[i], err) < 0)
+			return -1;
+	return plan->protect_count ? check_aliases(plan, err) : 0;
+}
+
+int plan_resolve_privates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *list = policy_list(policy, OPT_TMPFS);
+
+	if (!list->n)
+		return 0;
+	plan->privates = calloc(list->n / 2, sizeof(*plan->privates));
+	if (!plan->privates)
+		return fail_memory(err);
+	for (size_t i = 0; i + 1 < list->n; i += 2) {
+		struct plan_private *p = &plan->privates[plan->private_count];
+
+		if (check_dest(list->v[i], err) < 0)
+			return -1;
+		p->dest = strdup(list->v[i]);
+		if (!p->dest)
+			return fail_memory(err);
+		p->size_bytes = strtoull(list->v[i + 1], NULL, 10);
+		plan->private_count++;
+	}
+	return 0;
+}
+
+static int split_copy(const char *spec, char **ret_first, char **ret_second, struct cordon_error *err)
+{
+	const char *colon = strchr(spec, ':');
+
+	*ret_first = strndup(spec, colon ? (size_t)(colon - spec) : strlen(spec));
+	*ret_second = colon ? strdup(colon + 1) : NULL;
+	if (!*ret_first || (colon && !*ret_second))
+		return fail_memory(err);
+	if (!**ret_first || (colon && !**ret_second))
+		return cordon_fail(err, CORDON_INVALID, 0, "'%s': expected PATH or PATH:PATH", spec);
+	return 0;
+}
+
+static int add_in(struct cordon_plan *plan, const char *spec, const struct strv *forbidden, struct cordon_error *err)
+{
+	struct plan_copy *c = &plan->ins[plan->in_count];
+	auto_free char *host = NULL, *box = NULL;
+	struct stat st;
+
+	if (split_copy(spec, &host, &box, err) < 0)
+		return -1;
+	c->fd = plan_open_source(host, forbidden, &c->host, &st, err);
+	if (c->fd < 0)
+		return -1;
+	plan->in_count++;
+	c->box = box ? path_clean(plan->home, box) : path_clean(plan->home, path_name(c->host));
+	return c->box ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
+}
+
+static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_error *err)
+{
+	struct plan_copy *c = &plan->outs[plan->out_count];
+	auto_free char *box = NULL, *host = NULL, *cwd = realpath(".", NULL);
+
+	if (split_copy(spec, &box, &host, err) < 0)
+		return -1;
+	c->fd = -1;
+	c->box = path_clean(plan->workdir, box);
+	if (!c->box || strcmp(c->box, "/") == 0)
+		return cordon_fail(err, CORDON_INVALID, 0, "--out '%s' is not a path in the box", spec);
+	c->host = path_clean(cwd, host ? host : path_name(c->box));
+	plan->out_count++;
+	return c->host ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--out '%s': the target is not a path", spec);
+}
+
+int plan_resolve_copies(struct cordon_plan *plan, const struct cordon_policy *policy, const char *const *in,
+			const char *const *out, struct cordon_error *err)
+{
+	size_t n_in = 0, n_out = 0;
+
+	while (in && in[n_in])
+		n_in++;
+	while (out && out[n_out])
+		n_out++;
+	plan->ins = calloc(n_in + 1, sizeof(*plan->ins));
+	plan->outs = calloc(n_out + 1, sizeof(*plan->outs));
+	if (!plan->ins || !plan->outs)
+		return fail_memory(err);
+	for (size_t i = 0; i < n_in; i++)
+		if (add_in(plan, in[i], policy_list(policy, OPT_FORBIDDEN), err) < 0)
+			return -1;
+	for (size_t i = 0; i < n_out; i++)
+		if (add_out(plan, out[i], err) < 0)
+			return -1;
+	return 0;
+}

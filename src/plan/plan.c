@@ -1,0 +1,325 @@
+/*
+ * Building a plan: one function per concern, in the order they depend on each other. Pure but for reading the host. Runs in the
+ * front, with the caller's rights.
+ */
+#include "plan/plan.h"
+
+#include "base/fd.h"
+#include "base/path.h"
+#include "os/landlock.h"
+#include "plan/command.h"
+#include "plan/mounts.h"
+#include "policy/config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What must be left for the home and /dev/shm. */
+enum { PRIVATE_MIN_BYTES = 64 << 10 };
+
+__attribute__((format(printf, 2, 3))) static void note(struct cordon_plan *plan, const char *fmt, ...)
+{
+	auto_str struct str s = { 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	str_addv(&s, fmt, ap);
+	va_end(ap);
+	(void)strv_add_take(&plan->notes, str_take(&s));
+}
+
+static int resolve_level(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *degrade = policy_list(policy, OPT_DEGRADE);
+
+	plan->level = (enum policy_level)policy_num(policy, OPT_LEVEL);
+	if (plan->level != LEVEL_PROCESS && plan->level != LEVEL_CONTAINER)
+		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "level '%s' is not built in",
+				   plan->level == LEVEL_VM ? "vm" : "wasm");
+	for (size_t i = 0; i < degrade->n; i++) {
+		int layer = layer_by_name(degrade->v[i]);
+
+		if (layer < 0)
+			return cordon_fail(err, CORDON_INVALID, 0, "degrade: no layer '%s'", degrade->v[i]);
+		if (layer == LAYER_MOUNTNS || layer == LAYER_PIDNS || layer == LAYER_NO_NEW_PRIVS || layer == LAYER_RLIMITS)
+			return cordon_fail(err, CORDON_INVALID, 0, "degrade: a box cannot do without %s", degrade->v[i]);
+		if (layer == LAYER_USERNS && geteuid() != 0) {
+			cordon_fail(err, CORDON_INVALID, 0, "degrade: only root can build a container without userns");
+			return fail_hint(err, "use --level process");
+		}
+		plan->may_degrade |= 1u << layer;
+	}
+	return 0;
+}
+
+static int resolve_layers(struct cordon_plan *plan, struct cordon_error *err)
+{
+	plan->layers = LAYER_BIT(RLIMITS) | LAYER_BIT(NO_NEW_PRIVS) | LAYER_BIT(LANDLOCK) | LAYER_BIT(SECCOMP);
+	if (plan->level == LEVEL_CONTAINER)
+		plan->layers |= LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) |
+				LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS);
+	plan->landlock_abi = landlock_abi();
+	if (plan->landlock_abi > 0)
+		return 0;
+	if (plan->level == LEVEL_PROCESS || !(plan->may_degrade & LAYER_BIT(LANDLOCK))) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "this kernel has no Landlock");
+		return fail_hint(err, "boot with lsm=landlock,… (kernel 5.13 or later)%s",
+				 plan->level == LEVEL_PROCESS ? "; process level cannot do without it" :
+								", or accept a weaker box with --degrade landlock");
+	}
+	plan->layers &= ~LAYER_BIT(LANDLOCK);
+	plan->degraded |= LAYER_BIT(LANDLOCK);
+	return 0;
+}
+
+static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct strv *require = policy_list(policy, OPT_REQUIRE);
+	const unsigned need = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS | CGROUP_CAN_CPU;
+
+	cgroup_probe(&plan->cgroup);
+	plan->limits_by_watch = (plan->cgroup.can & need) != need && !plan->cgroup.needs_scope;
+	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope)
+		plan->layers |= LAYER_BIT(CGROUP);
+	for (size_t i = 0; i < require->n; i++) {
+		int layer = layer_by_name(require->v[i]);
+
+		if (layer < 0)
+			return cordon_fail(err, CORDON_INVALID, 0, "require: no layer '%s'", require->v[i]);
+		if ((layer == LAYER_CGROUP && plan->limits_by_watch) || !(plan->layers & (1u << layer))) {
+			cordon_fail(err, CORDON_UNAVAILABLE, 0, "required layer '%s' cannot be had%s%s", require->v[i],
+				    layer == LAYER_CGROUP ? ": " : "", layer == LAYER_CGROUP ? plan->cgroup.why : "");
+			return fail_hint(err, "%s", layer == LAYER_CGROUP ? plan->cgroup.remedy : "see `cordon doctor`");
+		}
+		plan->may_degrade &= ~(1u << layer);
+	}
+	return 0;
+}
+
+/* Private files in memory count against it: what nobody chose follows the memory, what was chosen must fit. */
+static int resolve_disk(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	struct plan_limits *l = &plan->limits;
+	bool in_memory = plan->storage == PLAN_STORAGE_MEMORY;
+	uint64_t privates = 0;
+	char a[32], b[32];
+
+	for (size_t i = 0; i < plan->private_count; i++)
+		privates += plan->privates[i].size_bytes;
+	if (in_memory && policy->values[OPT_DISK].is_default && l->disk_bytes > l->memory_bytes / 2) {
+		l->disk_bytes = l->memory_bytes / 2;
+		note(plan, "limits.disk is half of the memory: %s", str_size(l->disk_bytes, a));
+	}
+	if (in_memory && l->disk_bytes > l->memory_bytes) {
+		cordon_fail(err, CORDON_INVALID, 0, "limits.disk (%s) cannot be held by limits.memory (%s)",
+			    str_size(l->disk_bytes, a), str_size(l->memory_bytes, b));
+		return fail_hint(err, "lower --disk, raise --memory, or use --storage disk");
+	}
+	if (policy->values[OPT_TMP].is_default && l->tmp_bytes > l->disk_bytes / 2)
+		l->tmp_bytes = l->disk_bytes / 2;
+	if (l->tmp_bytes + privates + PRIVATE_MIN_BYTES > l->disk_bytes) {
+		cordon_fail(err, CORDON_INVALID, 0, "files.tmp and files.tmpfs (%s together) leave nothing of limits.disk (%s)",
+			    str_size(l->tmp_bytes + privates, a), str_size(l->disk_bytes, b));
+		return fail_hint(err, "raise --disk or lower --tmp");
+	}
+	return 0;
+}
+
+static void resolve_limits(struct cordon_plan *plan, const struct cordon_policy *policy)
+{
+	plan->limits = (struct plan_limits){
+		.memory_bytes = policy_num(policy, OPT_MEMORY),
+		.cpu_milli = policy_num(policy, OPT_CPUS),
+		.cpu_time_ms = policy_num(policy, OPT_CPU_TIME),
+		.wall_time_ms = policy_num(policy, OPT_WALL_TIME),
+		.grace_ms = policy_num(policy, OPT_GRACE),
+		.processes = policy_num(policy, OPT_PROCESSES),
+		.open_files = policy_num(policy, OPT_OPEN_FILES),
+		.file_size_bytes = policy_num(policy, OPT_FILE_SIZE),
+		.output_bytes = policy_num(policy, OPT_OUTPUT),
+		.disk_bytes = policy_num(policy, OPT_DISK),
+		.inodes = policy_num(policy, OPT_INODES),
+		.tmp_bytes = policy_num(policy, OPT_TMP),
+		.read_bps = policy_num(policy, OPT_DISK_READ),
+		.write_bps = policy_num(policy, OPT_DISK_WRITE),
+	};
+}
+
+static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct config *config;
+
+	if (policy_num(policy, OPT_STORAGE) == STORAGE_DISK)
+		plan->storage = plan->as_root && access("/sbin/mkfs.ext4", X_OK) == 0 && access("/dev/loop-control", W_OK) == 0 ?
+					PLAN_STORAGE_LOOP :
+					PLAN_STORAGE_WATCH;
+	config = config_get(err);
+	if (!config)
+		return -1;
+	plan->scratch_dir = strdup(config->scratch_dir);
+	plan->state_dir = strdup(config->state_dir);
+	return plan->scratch_dir && plan->state_dir ? 0 : fail_memory(err);
+}
+
+static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const char *root = policy_text(policy, OPT_ROOT);
+	struct stat st;
+
+	plan->root_fd = -1;
+	if (!root || strcmp(root, "host") == 0)
+		return 0;
+	if (plan->level == LEVEL_PROCESS)
+		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no root of its own: files.root must be 'host'");
+	plan->root_fd = plan_open_source(root, policy_list(policy, OPT_FORBIDDEN), &plan->root, &st, err);
+	if (plan->root_fd < 0)
+		return -1;
+	if (!S_ISDIR(st.st_mode))
+		return cordon_fail(err, CORDON_INVALID, 0, "files.root: '%s' is not a directory", root);
+	return 0;
+}
+
+/* The caller's directory if the box has it, else the home. */
+static int resolve_workdir(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
+			   struct cordon_error *err)
+{
+	const char *asked = job->workdir ? job->workdir : policy_has(policy, OPT_WORKDIR) ? policy_text(policy, OPT_WORKDIR) : NULL;
+	auto_free char *cwd = asked ? NULL : realpath(".", NULL);
+
+	if (asked) {
+		plan->workdir = path_clean(plan->home, asked);
+		return plan->workdir ? 0 : cordon_fail(err, CORDON_INVALID, 0, "'%s' is not a path", asked);
+	}
+	for (size_t i = 0; cwd && i < plan->mount_count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+		const char *below = m->is_dir ? path_below(cwd, m->source) : NULL;
+
+		if (!below)
+			continue;
+		plan->workdir = *below ? str_printf("%s/%s", m->dest, below) : strdup(m->dest);
+		return plan->workdir ? 0 : fail_memory(err);
+	}
+	plan->workdir = strdup(plan->home);
+	return plan->workdir ? 0 : fail_memory(err);
+}
+
+static int resolve_user(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	plan->as_root = geteuid() == 0;
+	plan->caller_uid = geteuid();
+	plan->caller_gid = getegid();
+	plan->user = strdup(policy_text(policy, OPT_USER));
+	if (!plan->user)
+		return fail_memory(err);
+	if (strcmp(plan->user, "root") == 0) {
+		cordon_fail(err, CORDON_DENIED, 0, "process.user: a payload is never root");
+		return fail_hint(err, "any other name will do; it is the box's own unprivileged user");
+	}
+	plan->home = str_printf("/home/%s", plan->user);
+	return plan->home ? 0 : fail_memory(err);
+}
+
+static int resolve_filter(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	plan->seccomp = (struct seccomp_options){
+		.strict = policy_num(policy, OPT_SYSCALLS) == SYSCALLS_STRICT,
+		.no_sockets = plan->level == LEVEL_PROCESS,
+		.exec_lock = plan->exec_lock,
+		.notify = true,
+	};
+	if (plan->exec_lock && plan->level == LEVEL_PROCESS) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "process.commands needs mounts of its own, which level 'process' does not have");
+		return fail_hint(err, "use --level container");
+	}
+	return 0;
+}
+
+static int build(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
+		 struct cordon_error *err)
+{
+	resolve_limits(plan, policy);
+	plan->tty = job->tty;
+	plan->keep = job->keep;
+	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
+	if (resolve_user(plan, policy, err) < 0 || resolve_level(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
+	    resolve_cgroup(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
+	    resolve_root(plan, policy, err) < 0)
+		return -1;
+	if (plan_resolve_mounts(plan, policy, err) < 0 || plan_resolve_protects(plan, policy, err) < 0 ||
+	    plan_resolve_privates(plan, policy, err) < 0 || resolve_disk(plan, policy, err) < 0 ||
+	    resolve_workdir(plan, policy, job, err) < 0)
+		return -1;
+	if (plan_resolve_argv(plan, job, err) < 0 || plan_resolve_env(plan, policy, job, err) < 0 ||
+	    plan_check_patterns(plan, policy, err) < 0 || plan_resolve_commands(plan, policy, err) < 0)
+		return -1;
+	if (resolve_filter(plan, policy, err) < 0)
+		return -1;
+	return plan_resolve_copies(plan, policy, job->in, job->out, err);
+}
+
+int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy, const struct cordon_job *job,
+		    struct cordon_error *err)
+{
+	struct cordon_plan *plan;
+
+	if (!policy || policy->is_request || !job || job->size < sizeof(size_t))
+		return cordon_fail(err, CORDON_INVALID, 0, "a plan needs a policy and a job with its size set");
+	plan = calloc(1, sizeof(*plan));
+	if (!plan)
+		return fail_memory(err);
+	plan->root_fd = -1;
+	if (build(plan, policy, job, err) < 0) {
+		cordon_plan_free(plan);
+		return fail_step(err, "plan");
+	}
+	*ret_plan = plan;
+	return 0;
+}
+
+static void free_copies(struct plan_copy *copies, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		fd_close(&copies[i].fd);
+		free(copies[i].host);
+		free(copies[i].box);
+	}
+	free(copies);
+}
+
+void cordon_plan_free(struct cordon_plan *plan)
+{
+	if (!plan)
+		return;
+	for (size_t i = 0; i < plan->mount_count; i++) {
+		fd_close(&plan->mounts[i].fd);
+		free(plan->mounts[i].source);
+		free(plan->mounts[i].dest);
+	}
+	for (size_t i = 0; i < plan->protect_count; i++)
+		free(plan->protects[i].below);
+	for (size_t i = 0; i < plan->private_count; i++)
+		free(plan->privates[i].dest);
+	free_copies(plan->ins, plan->in_count);
+	free_copies(plan->outs, plan->out_count);
+	fd_close(&plan->root_fd);
+	free(plan->mounts);
+	free(plan->protects);
+	free(plan->privates);
+	free(plan->scratch_dir);
+	free(plan->state_dir);
+	free(plan->root);
+	free(plan->user);
+	free(plan->home);
+	free(plan->workdir);
+	free(plan->code.path);
+	free(plan->code.data);
+	strv_done(&plan->argv);
+	strv_done(&plan->env);
+	strv_done(&plan->commands);
+	strv_done(&plan->command_paths);
+	strv_done(&plan->notes);
+	free(plan);
+}

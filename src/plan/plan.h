@@ -1,0 +1,138 @@
+/*
+ * A plan: a policy and a job resolved against this host. Real paths, numbers, identities, the chosen layers and filter.
+ * Building it changes nothing on the host; what it holds open are O_PATH fds of mount sources, so that what was checked is what
+ * is mounted. Immutable once built: several threads may run it at once. Runs in the front, with the caller's rights.
+ */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include "base/error.h"
+#include "base/str.h"
+#include "os/cgroup.h"
+#include "os/seccomp.h"
+#include "policy/policy.h"
+
+#include <sys/types.h>
+
+/* LAYER(ID, name, what process level may lack) in the order they are told. */
+#define PLAN_LAYERS(LAYER)             \
+	LAYER(USERNS, "userns")        \
+	LAYER(MOUNTNS, "mountns")      \
+	LAYER(PIDNS, "pidns")          \
+	LAYER(NETNS, "netns")          \
+	LAYER(IPCNS, "ipcns")          \
+	LAYER(UTSNS, "utsns")          \
+	LAYER(CGROUPNS, "cgroupns")    \
+	LAYER(CGROUP, "cgroup")        \
+	LAYER(RLIMITS, "rlimits")      \
+	LAYER(NO_NEW_PRIVS, "no_new_privs") \
+	LAYER(LANDLOCK, "landlock")    \
+	LAYER(SECCOMP, "seccomp")
+
+enum layer {
+#define LAYER(id, name) LAYER_##id,
+	PLAN_LAYERS(LAYER)
+#undef LAYER
+	LAYER_COUNT
+};
+#define LAYER_BIT(id) (1u << LAYER_##id)
+const char *layer_name(enum layer layer);
+int layer_by_name(const char *name); /* enum layer or -1 */
+
+/* A host path that the box sees. */
+struct plan_mount {
+	char *source;    /* the real path on the host, symlinks resolved */
+	char *dest;      /* clean absolute path in the box */
+	int fd;          /* O_PATH on the source */
+	bool writable;
+	bool is_dir;
+	uid_t owner_uid; /* of the source: idmapped to the payload's user */
+	gid_t owner_gid;
+};
+
+/* A path below a writable mount that stays as it is. */
+struct plan_protect {
+	size_t mount; /* index into mounts */
+	char *below;  /* relative to the mount */
+	bool is_dir;  /* what a missing one is taken for: it ended in a slash */
+};
+
+/* A private writable directory. */
+struct plan_private {
+	char *dest;
+	uint64_t size_bytes;
+};
+
+struct plan_copy {
+	char *host;  /* in: the real path; out: the absolute target */
+	char *box;   /* clean absolute path in the box */
+	int fd;      /* in: O_PATH on the source; out: -1 */
+};
+
+struct plan_limits {
+	uint64_t memory_bytes, cpu_milli, cpu_time_ms, wall_time_ms, grace_ms, processes, open_files, file_size_bytes;
+	uint64_t output_bytes, disk_bytes, inodes, tmp_bytes, read_bps, write_bps;
+};
+
+/* Who the payload is. Inside: always PLAN_UID. Outside: an own unprivileged id as root, the caller's own otherwise. */
+enum { PLAN_UID = 1000, PLAN_GID = 1000 };
+
+enum plan_storage { PLAN_STORAGE_MEMORY, PLAN_STORAGE_LOOP, PLAN_STORAGE_WATCH };
+
+struct plan_code {
+	char *path;  /* in the box: /home/agent/app.py */
+	char *data;
+	size_t len;
+};
+
+struct cordon_plan {
+	enum policy_level level;
+	unsigned layers;    /* LAYER_BIT: what the box will have */
+	unsigned degraded;  /* asked to go without, and the plan does */
+	unsigned may_degrade; /* asked to go without if it turns out to be missing */
+	bool limits_by_watch;
+	bool as_root;       /* the caller is root: own uid ranges, idmapped mounts */
+	uid_t caller_uid;
+	gid_t caller_gid;
+
+	struct plan_limits limits;
+	struct cgroup_host cgroup;
+	enum plan_storage storage;
+	char *scratch_dir;  /* parent of scratch directories: storage on disk, process level */
+	char *state_dir;    /* records for the sweep */
+
+	char *root;         /* NULL: the host's; else the real path of a root file system */
+	int root_fd;        /* O_PATH, -1 for the host's */
+	struct plan_mount *mounts;
+	size_t mount_count;
+	struct plan_protect *protects;
+	size_t protect_count;
+	struct plan_private *privates; /* besides /tmp and the home */
+	size_t private_count;
+	struct plan_copy *ins, *outs;
+	size_t in_count, out_count;
+	uint64_t out_max_bytes;
+
+	char *user;         /* "agent" */
+	char *home;         /* "/home/agent" */
+	char *workdir;
+	struct strv argv, env;
+	struct plan_code code; /* path NULL: none */
+	bool tty, keep;
+
+	bool exec_lock;     /* process.commands is set */
+	struct strv commands;      /* names as given */
+	struct strv command_paths; /* real paths (in the box's root) that may be executed */
+	struct seccomp_options seccomp;
+	int landlock_abi;   /* 0: none */
+	struct strv notes;  /* for `cordon plan`: what was derived, and what this level cannot promise */
+};
+
+/* Built-in and configured languages: which command runs a file of this language. */
+struct language {
+	const char *name, *extension;
+	const char *const *command; /* "{file}" stands for the file; arguments follow */
+};
+const struct language *language_find(const char *name);
+
+#endif
