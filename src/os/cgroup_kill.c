@@ -116,15 +116,15 @@ int cgroup_kill(const struct cgroup *cg)
 {
 	int unified = cg->dir[CG_UNIFIED], result = 0, r;
 
-	/* A process may have joined some trees and not yet others: after the one write, look at the rest. */
+	/* Who joins does so here first (cgroup_join()), so that nobody is in another tree and not in this one. */
 	r = unified >= 0 ? fd_write_file_at(unified, "cgroup.kill", "1") : -ENOENT;
 	if (r == 0)
-		result = wait_empty(unified);
-	else if (cg->dir[CG_PIDS] >= 0)
+		return wait_empty(unified);
+	if (cg->dir[CG_PIDS] >= 0)
 		fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");
 	else if (unified >= 0)
 		cgroup_freeze(cg, true);
-	for (int t = r == 0 ? CG_UNIFIED + 1 : CG_UNIFIED; t < CG_TREES; t++) {
+	for (int t = CG_UNIFIED; t < CG_TREES; t++) {
 		int killed = cg->dir[t] >= 0 ? kill_each(cg->dir[t]) : 0;
 
 		result = killed < 0 ? killed : result;

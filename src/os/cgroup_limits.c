@@ -101,17 +101,15 @@ static int write_io_v2(const struct cgroup *cg, const struct cgroup_limits *limi
 	return r;
 }
 
-static int write_throttle(const struct cgroup *cg, const char *file, uint64_t bps)
+static int write_throttle(int dir, const char *file, const dev_t *disks, unsigned count, uint64_t bps)
 {
-	dev_t disks[CGROUP_DISKS_MAX];
-	unsigned count = bps ? whole_disks(cg->host, disks) : 0;
 	auto_close int fd = -1;
 	char text[64];
 	int r = 0;
 
 	if (!bps)
 		return 0;
-	fd = openat(cg->dir[CG_BLKIO], file, O_WRONLY | O_CLOEXEC);
+	fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	for (unsigned i = 0; i < count && r == 0; i++) {
@@ -160,6 +158,16 @@ static int write_memory_v1(int dir, uint64_t bytes)
 
 /* Throttling on v1 holds for reads and for direct and synchronous writes: buffered writes are written back later by the
  * kernel in the root group's name. v2 accounts them where the file system takes part (ext4, xfs, btrfs, f2fs). */
+static int write_io_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
+{
+	dev_t disks[CGROUP_DISKS_MAX];
+	unsigned count = whole_disks(cg->host, disks);
+	int dir = cg->dir[CG_BLKIO];
+	int r = write_throttle(dir, "blkio.throttle.read_bps_device", disks, count, limits->read_bps);
+
+	return r < 0 ? r : write_throttle(dir, "blkio.throttle.write_bps_device", disks, count, limits->write_bps);
+}
+
 static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	uint64_t quota, period;
@@ -176,10 +184,8 @@ static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 		if (r == 0)
 			r = write_number(cg->dir[CG_CPU], "cpu.cfs_quota_us", quota);
 	}
-	if (r == 0)
-		r = write_throttle(cg, "blkio.throttle.read_bps_device", limits->read_bps);
-	if (r == 0)
-		r = write_throttle(cg, "blkio.throttle.write_bps_device", limits->write_bps);
+	if (r == 0 && (limits->read_bps || limits->write_bps))
+		r = write_io_v1(cg, limits);
 	return r;
 }
 
