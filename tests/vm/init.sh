@@ -1,0 +1,86 @@
+#!/bin/bash
+# Pid 1 of the guest. Sets up what systemd would on a Debian host (mounts, loopback, limits, a cgroup v2 tree with all
+# controllers on), runs the job, sends its output and status to the host, and resets the machine. It reaps orphans as any init.
+set -u
+
+vm=/usr/local/lib/vm
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.UTF-8
+umask 022
+
+mount --make-rshared /
+mount -t tmpfs -o nosuid,nodev,mode=0755,size=20% run /run
+mkdir -p /dev/pts /dev/shm /dev/mqueue /run/lock /run/user/1000
+mount -t devpts -o nosuid,noexec,gid=5,mode=0620,ptmxmode=0666 devpts /dev/pts
+mount -t tmpfs -o nosuid,nodev,mode=1777 shm /dev/shm
+mount -t mqueue -o nosuid,nodev,noexec mqueue /dev/mqueue
+mount -t securityfs -o nosuid,nodev,noexec securityfs /sys/kernel/security
+mount -t cgroup2 -o nosuid,nodev,noexec,nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup
+ln -s /proc/self/fd /dev/fd
+ln -s /proc/self/fd/0 /dev/stdin
+ln -s /proc/self/fd/1 /dev/stdout
+ln -s /proc/self/fd/2 /dev/stderr
+hostname -F /etc/hostname
+ip link set lo up
+modprobe -qa virtio_pci virtio_console fuse loop overlay
+chown tester:tester /home/tester /run/user/1000
+chmod 0700 /run/user/1000
+chmod u+s /usr/bin/su /usr/bin/newuidmap /usr/bin/newgidmap 2> /dev/null
+ulimit -Hn 524288
+
+# The repository may lie below a directory that an ordinary user could not pass.
+d=${vm_repo:?a kernel argument}
+while [ "$d" != / ]; do
+	chmod a+x "$d"
+	d=$(dirname "$d")
+done
+
+while IFS='=' read -r key value; do
+	[ -z "$key" ] || printf '%s\n' "$value" > "/proc/sys/${key//./\/}"
+done <<END
+fs.protected_hardlinks=1
+fs.protected_symlinks=1
+fs.protected_regular=2
+fs.protected_fifos=1
+kernel.pid_max=4194304
+net.ipv4.ping_group_range=0 2147483647
+$(cat $vm/sysctl)
+END
+
+# Processes only in leaves: the kernel lets no cgroup but the root have both processes and controllers for its children.
+cd /sys/fs/cgroup || exit
+all=$(sed 's/[^ ]*/+&/g' cgroup.controllers)
+mkdir -p init.scope system.slice user.slice/user-{0,1000}.slice user.slice/user-1000.slice/user@1000.service/{init.scope,app.slice}
+echo $$ > init.scope/cgroup.procs
+manager=user.slice/user-1000.slice/user@1000.service
+for d in . system.slice user.slice user.slice/user-{0,1000}.slice $manager $manager/app.slice; do
+	echo "$all" > "$d/cgroup.subtree_control"
+done
+for d in $manager $manager/init.scope $manager/app.slice; do
+	chown 1000:1000 "$d" "$d"/cgroup.{procs,threads,subtree_control}
+done
+cd /
+
+port() {
+	local p
+	for p in /sys/class/virtio-ports/*; do
+		[ "$(cat "$p/name")" != "$1" ] || echo "/dev/${p##*/}"
+	done
+}
+exec 8> "$(port out)" 9> "$(port status)"
+
+# A pipe between, as tests expect one; what a left-over process still holds is not waited for.
+exec 7> >(exec cat >&8 9>&-)
+copier=$!
+vm-as "$(cat $vm/user)" bash $vm/job < /dev/null >&7 2>&1 7>&- 8>&- 9>&-
+status=$?
+exec 7>&-
+for ((i = 0; i < 50; i++)); do
+	kill -0 $copier 2> /dev/null || break
+	sleep 0.1
+done
+echo $status >&9
+
+# A port becomes writable again when the host has taken what was written before.
+perl -e 'for my $f (8, 9) { my $w = ""; vec($w, $f, 1) = 1; select(undef, $w, undef, 10); }'
+echo b > /proc/sysrq-trigger
+sleep 60

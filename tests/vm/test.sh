@@ -1,0 +1,32 @@
+#!/bin/bash
+# The body of `make test-vm`: one boot for each user, all results counted together.
+set -euo pipefail
+
+here=$(dirname "$(readlink -f "$0")")
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+env=()
+[ -z "${CORDON_MUST:-}" ] || env=(--env "CORDON_MUST=$CORDON_MUST")
+
+broken=0
+for user in ${VM_USERS:-root tester tester-nodelegate}; do
+	echo "# vm: as $user"
+	rc=0
+	"$here/run.sh" --user "$user" --timeout "${VM_TIMEOUT:-300}" "${env[@]}" -- tests/vm/suite.sh "$user" |
+		tee "$log.one" | sed -u -E '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/d' || rc=$?
+	# A suite that ends badly without naming a failed test is itself one.
+	if [ $rc != 0 ] && ! grep -q '^not ok' "$log.one"; then
+		echo "not ok - vm $user: the suite ended with status $rc" | tee -a "$log.one"
+	fi
+	[ $rc = 0 ] || broken=1
+	cat "$log.one" >> "$log"
+	rm -f "$log.one"
+done
+
+awk -v broken=$broken '
+	/^ok/ { if (/# [Ss][Kk][Ii][Pp]/) skipped++; else passed++ }
+	/^not ok/ { failed++ }
+	END {
+		printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped
+		exit broken || failed || !passed
+	}' "$log"
