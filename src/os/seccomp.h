@@ -13,7 +13,8 @@
 
 struct seccomp_options {
 	bool strict;      /* the smallest set (process.syscalls: strict) */
-	bool no_sockets;  /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX) stays */
+	bool no_sockets;  /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
+			     stays; System V IPC, message queues and prlimit() of others are the host's and refused, too */
 	bool exec_lock;   /* process.commands: no memfd_create, no writable-and-executable mapping; execve notified and continued to report */
 	bool notify;      /* refused calls go to the listener (which answers the errno) instead of failing in place */
 };
@@ -37,6 +38,17 @@ struct seccomp_syscall {
 };
 /* NULL for a number that no table knows. */
 const struct seccomp_syscall *seccomp_lookup(int nr);
+
+/* The words of a denial under the options that the filter was chosen by. All strings are static. */
+struct seccomp_reason {
+	const char *name;  /* "mount" */
+	const char *why;   /* "changes what is mounted" */
+	const char *rule;  /* "seccomp: default", "seccomp: strict", "process.commands", "level: process" */
+	const char *allow; /* what would allow it, or that nothing does */
+	int errnum;        /* what the payload gets */
+};
+/* Unknown numbers get a name of "unknown system call" and ENOSYS. */
+void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason);
 
 /* One notification from the listener: filled from the kernel; -errno (-ENOENT: the caller has gone, try the next). */
 struct seccomp_event {

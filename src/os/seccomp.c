@@ -1,0 +1,182 @@
+/*
+ * The system call filter: choosing one of the generated programs, installing it, and answering its listener.
+ *
+ * Theory of operation. tools/seccomp-gen.c has written a program for every variant ahead of time; here is only a table
+ * look-up and one system call. With `notify`, a refused call stops in the kernel until the keeper has read it from the
+ * listener and answered with the errno of the table: the answer never depends on memory that the payload can change.
+ * Only execve is ever continued, where mounts and Landlock decide and the listener merely reports.
+ *
+ * seccomp_choose() and seccomp_install() run in the payload's process, without privilege and after no_new_privs, right
+ * before execve; the rest in the keeper.
+ */
+#include "os/seccomp.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "os/seccomp_table.h"
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5) /* Linux 5.19 */
+#endif
+#ifndef SECCOMP_IOCTL_NOTIF_ID_VALID_WRONG_DIR
+#define SECCOMP_IOCTL_NOTIF_ID_VALID_WRONG_DIR SECCOMP_IOR(2, __u64) /* the only spelling before Linux 5.8 */
+#endif
+
+static const struct seccomp_row rows[] = {
+#define SYSCALL SECCOMP_ROW
+#include "os/syscalls.def"
+#undef SYSCALL
+};
+
+/* ---- in the payload's process -------------------------------------------------------------------------- */
+
+struct seccomp_filter seccomp_choose(const struct seccomp_options *o)
+{
+	unsigned variant = (o->strict ? SECCOMP_STRICT : 0u) | (o->no_sockets ? SECCOMP_NO_SOCKETS : 0u) |
+			   (o->exec_lock ? SECCOMP_EXEC_LOCK : 0u) | (o->notify ? SECCOMP_NOTIFY : 0u);
+
+	return seccomp_filters[variant];
+}
+
+int seccomp_install(const struct seccomp_filter *f, bool notify)
+{
+	/* The kernel does not write to it, but its header knows no const. */
+	struct sock_fprog prog = { .len = f->len, .filter = (struct sock_filter *)(uintptr_t)f->code };
+	unsigned long flags = notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
+	long fd;
+
+	/* Killable only: a runtime that preempts its threads by signals would otherwise restart a call that waits for
+	 * its answer again and again. */
+	if (notify) {
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+		if (fd >= 0 || errno != EINVAL)
+			return fd < 0 ? -errno : (int)fd;
+	}
+	fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &prog);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* ---- words ---------------------------------------------------------------------------------------------- */
+
+static const struct seccomp_row *row_of(int nr)
+{
+	for (size_t i = 0; nr >= 0 && i < ARRAY_LEN(rows); i++) {
+#if defined(__x86_64__)
+		if (rows[i].x86_64 == nr)
+			return &rows[i];
+#else
+		if (rows[i].aarch64 == nr)
+			return &rows[i];
+#endif
+	}
+	return NULL;
+}
+
+const struct seccomp_syscall *seccomp_lookup(int nr)
+{
+	static const struct seccomp_syscall syscalls[] = {
+#define SYSCALL(name, x86_64, aarch64, normal, strict, errnum, why) { #name, why, errnum },
+#include "os/syscalls.def"
+#undef SYSCALL
+	};
+	const struct seccomp_row *row = row_of(nr);
+
+	return row ? &syscalls[row - rows] : NULL;
+}
+
+static bool never(enum seccomp_action action)
+{
+	return action == ACT_REFUSE || action == ACT_QUIET;
+}
+
+/* The rules that only `process.commands` brings. SHMAT is told as such where IPC is allowed at all. */
+static bool by_commands(enum seccomp_action action, const struct seccomp_options *o)
+{
+	return o->exec_lock && (action == ACT_MMAP || action == ACT_MPROTECT || action == ACT_MEMFD ||
+				action == ACT_SHMAT || action == ACT_EXEC);
+}
+
+/* The rules that are only there because the box shares the host's network and IPC. */
+static bool by_level(enum seccomp_action action, const struct seccomp_options *o)
+{
+	return o->no_sockets && (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT);
+}
+
+void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)
+{
+	static const struct seccomp_row unknown = { .name = "unknown system call", .errnum = ENOSYS, .normal = ACT_QUIET };
+	const struct seccomp_row *row = row_of(nr);
+	enum seccomp_action action;
+
+	if (!row)
+		row = &unknown;
+	action = o->strict ? row->strict : row->normal;
+	*ret_reason = (struct seccomp_reason){
+		.name = row->name,
+		.why = row->why ? row->why : "not in the set of system calls",
+		.errnum = row->errnum,
+		.rule = o->strict ? "seccomp: strict" : "seccomp: default",
+		.allow = never(action) ? "nothing: no policy allows it" : "nothing: no policy allows it with these arguments",
+	};
+	if (o->strict && row->normal != row->strict && !never(row->normal))
+		ret_reason->allow = "process.syscalls: default";
+	else if (by_level(action, o)) {
+		ret_reason->rule = "seccomp: this level shares the host's network and IPC";
+		ret_reason->allow = "level: container";
+	} else if (by_commands(action, o)) {
+		ret_reason->rule = "process.commands";
+		ret_reason->allow = "a policy without process.commands";
+	}
+}
+
+/* ---- in the keeper -------------------------------------------------------------------------------------- */
+
+int seccomp_receive(int listener, struct seccomp_event *ret_event)
+{
+	/* Room for a kernel whose struct is longer; it wants zeroes. */
+	union {
+		struct seccomp_notif notif;
+		char room[512];
+	} u = { .room = { 0 } };
+
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &u.notif) < 0)
+		return -errno;
+	*ret_event = (struct seccomp_event){ .id = u.notif.id, .pid = (int)u.notif.pid, .nr = u.notif.data.nr };
+	for (size_t i = 0; i < ARRAY_LEN(ret_event->args); i++)
+		ret_event->args[i] = u.notif.data.args[i];
+	return 0;
+}
+
+static int answer(int listener, uint64_t id, int error, uint32_t flags)
+{
+	union {
+		struct seccomp_notif_resp resp;
+		char room[512];
+	} u = { .room = { 0 } };
+
+	u.resp = (struct seccomp_notif_resp){ .id = id, .error = error, .flags = flags };
+	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp) < 0 ? -errno : 0;
+}
+
+int seccomp_refuse(int listener, uint64_t id, int errnum)
+{
+	/* error 0 would mean that the call succeeded. */
+	return answer(listener, id, errnum > 0 ? -errnum : -EPERM, 0);
+}
+
+int seccomp_continue(int listener, uint64_t id)
+{
+	return answer(listener, id, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+}
+
+bool seccomp_still_valid(int listener, uint64_t id)
+{
+	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &id) == 0)
+		return true;
+	return errno == EINVAL && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID_WRONG_DIR, &id) == 0;
+}

@@ -1,0 +1,65 @@
+/*
+ * The table of system calls as C: what os/syscalls.def means, for the generator (tools/seccomp-gen.c), os/seccomp.c
+ * and the tests. Nobody else includes it.
+ */
+#ifndef OS_SECCOMP_TABLE_H
+#define OS_SECCOMP_TABLE_H
+
+#include "os/seccomp.h"
+
+enum seccomp_action {
+	ACT_ALLOW,
+	ACT_REFUSE,
+	ACT_QUIET,
+	/* rules on arguments */
+	ACT_IOCTL,
+	ACT_IOCTL_STRICT,
+	ACT_OPEN,
+	ACT_OPENAT,
+	ACT_MODE_1,
+	ACT_MODE_2,
+	ACT_MKNOD_1,
+	ACT_MKNOD_2,
+	ACT_MMAP,
+	ACT_MPROTECT,
+	ACT_MEMFD,
+	ACT_SHMAT,
+	ACT_EXEC,
+	ACT_CLONE,
+	ACT_CLONE_THREAD,
+	ACT_UNSHARE,
+	ACT_PRCTL,
+	ACT_PRCTL_STRICT,
+	ACT_PERSONALITY,
+	ACT_SECCOMP,
+	ACT_PRLIMIT,
+	ACT_PRLIMIT_SELF,
+	ACT_SOCKET,
+	ACT_SOCKETPAIR,
+	ACT_IPC,
+	ACT_COUNT,
+};
+
+struct seccomp_row {
+	const char *name, *why;
+	int x86_64, aarch64; /* numbers, or -1 */
+	int errnum;
+	enum seccomp_action normal, strict;
+};
+
+/* The rows of os/syscalls.def: `static const struct seccomp_row rows[] = { … #include "os/syscalls.def" … };` */
+#define SECCOMP_ROW(name, x86_64, aarch64, normal, strict, errnum, why) \
+	{ #name, why, x86_64, aarch64, errnum, ACT_##normal, ACT_##strict },
+
+/* A variant is an index into the generated filters. */
+enum {
+	SECCOMP_STRICT = 1,
+	SECCOMP_NO_SOCKETS = 2,
+	SECCOMP_EXEC_LOCK = 4,
+	SECCOMP_NOTIFY = 8,
+	SECCOMP_VARIANTS = 16,
+};
+
+extern const struct seccomp_filter seccomp_filters[SECCOMP_VARIANTS];
+
+#endif
