@@ -77,7 +77,16 @@ echo 'tester:100000:65536' | tee etc/subuid > etc/subgid
 printf '127.0.0.1\tlocalhost\n::1\tlocalhost\n127.0.1.1\tguest\n' > etc/hosts
 printf 'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n' > etc/nsswitch.conf
 echo guest > etc/hostname
-: > etc/fstab
+cat > etc/fstab <<-'END'
+	proc       /proc                proc       nosuid,nodev,noexec                                       0 0
+	sysfs      /sys                 sysfs      nosuid,nodev,noexec                                       0 0
+	run        /run                 tmpfs      nosuid,nodev,mode=0755,size=20%                           0 0
+	devpts     /dev/pts             devpts     nosuid,noexec,gid=5,mode=0620,ptmxmode=0666,X-mount.mkdir 0 0
+	shm        /dev/shm             tmpfs      nosuid,nodev,mode=1777,X-mount.mkdir                      0 0
+	mqueue     /dev/mqueue          mqueue     nosuid,nodev,noexec,X-mount.mkdir                         0 0
+	securityfs /sys/kernel/security securityfs nosuid,nodev,noexec                                       0 0
+	cgroup2    /sys/fs/cgroup       cgroup2    nosuid,nodev,noexec,nsdelegate,memory_recursiveprot       0 0
+END
 : > etc/resolv.conf
 ln -sfn /proc/self/mounts etc/mtab
 ln -sfn /run var/run
@@ -92,8 +101,7 @@ cat > usr/sbin/init <<-'END'
 	#!/bin/bash
 	mount -t devtmpfs -o mode=0755,nosuid dev /dev
 	exec </dev/null >/dev/console 2>&1
-	mount -t proc -o nosuid,nodev,noexec proc /proc
-	mount -t sysfs -o nosuid,nodev,noexec sys /sys
+	mount -a
 	tar -C / --keep-directory-symlink -xpf "$vm_job"
 	exec /bin/bash /usr/local/lib/vm/init.sh
 END

@@ -8,31 +8,21 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin HOME=/root LANG=C.
 umask 022
 
 mount --make-rshared /
-mount -t tmpfs -o nosuid,nodev,mode=0755,size=20% run /run
-mkdir -p /dev/pts /dev/shm /dev/mqueue /run/lock /run/user/1000
-mount -t devpts -o nosuid,noexec,gid=5,mode=0620,ptmxmode=0666 devpts /dev/pts
-mount -t tmpfs -o nosuid,nodev,mode=1777 shm /dev/shm
-mount -t mqueue -o nosuid,nodev,noexec mqueue /dev/mqueue
-mount -t securityfs -o nosuid,nodev,noexec securityfs /sys/kernel/security
-mount -t cgroup2 -o nosuid,nodev,noexec,nsdelegate,memory_recursiveprot cgroup2 /sys/fs/cgroup
-ln -s /proc/self/fd /dev/fd
-ln -s /proc/self/fd/0 /dev/stdin
-ln -s /proc/self/fd/1 /dev/stdout
-ln -s /proc/self/fd/2 /dev/stderr
-hostname -F /etc/hostname
+cp -P $vm/dev/* /dev
+echo "$(< /etc/hostname)" > /proc/sys/kernel/hostname
 ip link set lo up
 modprobe -qa virtio_pci virtio_console fuse loop overlay
-chown tester:tester /home/tester /run/user/1000
-chmod 0700 /run/user/1000
+install -d -o 1000 -g 1000 -m 0700 /home/tester /run/user/1000
 chmod u+s /usr/bin/su /usr/bin/newuidmap /usr/bin/newgidmap 2> /dev/null
 ulimit -Hn 524288
 
 # The repository may lie below a directory that an ordinary user could not pass.
-d=${vm_repo:?a kernel argument}
-while [ "$d" != / ]; do
-	chmod a+x "$d"
-	d=$(dirname "$d")
+above=() d=${vm_repo:?a kernel argument}
+while [ -n "$d" ]; do
+	above+=("$d")
+	d=${d%/*}
 done
+chmod a+x "${above[@]}"
 
 while IFS='=' read -r key value; do
 	[ -z "$key" ] || printf '%s\n' "$value" > "/proc/sys/${key//./\/}"
@@ -43,35 +33,32 @@ fs.protected_regular=2
 fs.protected_fifos=1
 kernel.pid_max=4194304
 net.ipv4.ping_group_range=0 2147483647
-$(cat $vm/sysctl)
+$(< $vm/sysctl)
 END
 
 # Processes only in leaves: the kernel lets no cgroup but the root have both processes and controllers for its children.
 cd /sys/fs/cgroup || exit
-all=$(sed 's/[^ ]*/+&/g' cgroup.controllers)
+read -ra all < cgroup.controllers
 mkdir -p init.scope system.slice user.slice/user-{0,1000}.slice user.slice/user-1000.slice/user@1000.service/{init.scope,app.slice}
 echo $$ > init.scope/cgroup.procs
 manager=user.slice/user-1000.slice/user@1000.service
 for d in . system.slice user.slice user.slice/user-{0,1000}.slice $manager $manager/app.slice; do
-	echo "$all" > "$d/cgroup.subtree_control"
+	echo "${all[*]/#/+}" > "$d/cgroup.subtree_control"
 done
-for d in $manager $manager/init.scope $manager/app.slice; do
-	chown 1000:1000 "$d" "$d"/cgroup.{procs,threads,subtree_control}
-done
+chown 1000:1000 $manager{,/init.scope,/app.slice} $manager{,/init.scope,/app.slice}/cgroup.{procs,threads,subtree_control}
 cd /
 
-port() {
-	local p
-	for p in /sys/class/virtio-ports/*; do
-		[ "$(cat "$p/name")" != "$1" ] || echo "/dev/${p##*/}"
-	done
-}
-exec 8> "$(port out)" 9> "$(port status)"
+for p in /sys/class/virtio-ports/*; do
+	case $(< "$p/name") in
+	out) exec 8> "/dev/${p##*/}" ;;
+	status) exec 9> "/dev/${p##*/}" ;;
+	esac
+done
 
 # A pipe between, as tests expect one; what a left-over process still holds is not waited for.
 exec 7> >(exec cat >&8 9>&-)
 copier=$!
-vm-as "$(cat $vm/user)" bash $vm/job < /dev/null >&7 2>&1 7>&- 8>&- 9>&-
+vm-as "$(< $vm/user)" bash $vm/job < /dev/null >&7 2>&1 7>&- 8>&- 9>&-
 status=$?
 exec 7>&-
 for ((i = 0; i < 50; i++)); do

@@ -56,7 +56,11 @@ trap 'exit 143' TERM HUP
 
 # The job, and the repository, as one archive that the guest unpacks from its second disk.
 vm=$run/root/usr/local/lib/vm
-mkdir -p "$vm" "$run/root/usr/local/bin"
+mkdir -p "$vm/dev" "$run/root/usr/local/bin"
+ln -s /proc/self/fd "$vm/dev/fd"
+ln -s /proc/self/fd/0 "$vm/dev/stdin"
+ln -s /proc/self/fd/1 "$vm/dev/stdout"
+ln -s /proc/self/fd/2 "$vm/dev/stderr"
 cp "$here/init.sh" "$vm/init.sh"
 cp "$here/as.sh" "$run/root/usr/local/bin/vm-as"
 chmod 0755 "$run/root/usr/local/bin/vm-as"
