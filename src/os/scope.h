@@ -13,5 +13,7 @@
 int scope_request(const char *name, pid_t pid, int timeout_ms);
 /* Whether there is a manager to ask: a socket of ours in the runtime directory. Cheap; asks nothing. */
 bool scope_has_bus(void);
+/* One conversation over one socket; `direct` is the manager's own, where no Hello is said. 0 when the job was accepted. */
+int scope_call(const char *path, bool direct, const char *unit, pid_t pid, int timeout_ms);
 
 #endif
