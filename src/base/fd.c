@@ -86,14 +86,11 @@ ssize_t fd_read_file_at(int dirfd, const char *path, char *buf, size_t size)
 	return n;
 }
 
-ssize_t fd_load_at(int dirfd, const char *path, size_t max, char **ret_data)
+ssize_t fd_load(int fd, size_t max, char **ret_data)
 {
-	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	size_t size = 4096, len = 0;
 	char *data = NULL;
 
-	if (fd < 0)
-		return -errno;
 	for (;;) {
 		char *bigger = realloc(data, size + 1);
 		ssize_t n;
@@ -120,6 +117,13 @@ ssize_t fd_load_at(int dirfd, const char *path, size_t max, char **ret_data)
 	data[len] = '\0';
 	*ret_data = data;
 	return (ssize_t)len;
+}
+
+ssize_t fd_load_at(int dirfd, const char *path, size_t max, char **ret_data)
+{
+	auto_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+	return fd < 0 ? -errno : fd_load(fd, max, ret_data);
 }
 
 int fd_openat2(int dirfd, const char *path, int flags, unsigned mode, uint64_t resolve)

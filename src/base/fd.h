@@ -28,6 +28,7 @@ int fd_write_file_at(int dirfd, const char *path, const char *text);    /* 0 or 
 /* A small file as a NUL-terminated string of at most size-1 bytes; returns its length. */
 ssize_t fd_read_file_at(int dirfd, const char *path, char *buf, size_t size);
 /* The whole file, at most max bytes (-EFBIG beyond); *ret_data is malloc'd and NUL-terminated. */
+ssize_t fd_load(int fd, size_t max, char **ret_data);
 ssize_t fd_load_at(int dirfd, const char *path, size_t max, char **ret_data);
 /* openat2 with RESOLVE_*; flags always get O_CLOEXEC. */
 int fd_openat2(int dirfd, const char *path, int flags, unsigned mode, uint64_t resolve);

@@ -38,12 +38,13 @@ struct policy_value {
 	uint64_t num;     /* SIZE RATE DURATION COUNT CPUS ENUM SWITCH */
 	char *text;       /* STRING PATH ROOT */
 	struct strv list; /* the others; MOUNTS, TMPFS and MAP hold two entries per item. TMPFS sizes are in bytes */
-	char *origin;     /* "default", "preset strict", "policy.yaml:3:9", "flag --memory" */
+	char *origin;     /* "preset strict", "policy.yaml:3:9", "flag --memory"; NULL: "default" */
 };
 
 struct cordon_policy {
 	bool is_request;
 	struct policy_value values[OPTION_COUNT];
+	struct strv requested; /* DESTs of mounts that came from requests: policy_mount_is_requested() */
 };
 
 enum policy_level { LEVEL_PROCESS, LEVEL_CONTAINER, LEVEL_VM, LEVEL_WASM };
@@ -70,10 +71,27 @@ static inline const struct strv *policy_list(const struct cordon_policy *p, enum
 	return &p->values[id].list;
 }
 
+/* A mount that a caller asked for and the operator did not. Its source was resolved and checked when the policy was
+ * narrowed: whoever opens it must follow no symlink (RESOLVE_NO_SYMLINKS), or the check was for nothing. */
+static inline bool policy_mount_is_requested(const struct cordon_policy *p, const char *dest)
+{
+	return strv_has(&p->requested, dest);
+}
+
 int policy_copy(struct cordon_policy **ret, const struct cordon_policy *from, struct cordon_error *err);
 
 /* Text of a number in the units of its type ("512M", "60s", "1.5", "container"): parses back to the same number.
  * buf holds at least 32. */
 const char *option_number_text(const struct option *o, uint64_t num, char *buf, size_t size);
+
+/* A name that the environment can hold: letters, digits and _, no digit first. */
+bool env_name_is_valid(const char *name, size_t len);
+/* A variable that makes the loader run other code in every program (LD_*, GLIBC_TUNABLES, GCONV_PATH): not for requests. */
+bool env_name_is_loader(const char *name);
+
+/* What process.refuse_patterns means while it is unset; NULL-terminated. */
+extern const char *const refuse_builtin[];
+/* The first pattern of the policy that a shell line matches, or NULL. A courtesy, not a wall: see refuse.c for the rules. */
+const char *refuse_match(const struct cordon_policy *p, const char *line);
 
 #endif

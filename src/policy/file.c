@@ -1,0 +1,201 @@
+/*
+ * From a YAML tree to a layer of a policy: see file.h. The shape of the tree comes from the option table: a key "limits.memory"
+ * is `memory` in the section `limits`. Runs in the front, with the caller's rights.
+ */
+#include "policy/file.h"
+
+#include "policy/build.h"
+#include "policy/value.h"
+
+#include <string.h>
+
+static const char *const kind_names[] = {
+	[YAML_SCALAR] = "a single value",
+	[YAML_LIST] = "a list",
+	[YAML_MAP] = "a mapping",
+};
+
+static struct source at_value(const struct source *base, const struct yaml_node *node, const char *key)
+{
+	struct source at = *base;
+
+	at.line = node->line;
+	at.column = node->column;
+	at.key = key;
+	return at;
+}
+
+static struct source at_key(const struct source *base, const struct yaml_node *node)
+{
+	struct source at = *base;
+
+	at.line = node->key_line;
+	at.column = node->key_column;
+	at.key = NULL;
+	return at;
+}
+
+static int wrong_kind(const struct yaml_node *node, enum yaml_kind want, const struct source *at, const char *hint,
+		      struct cordon_error *err)
+{
+	source_fail(at, err, "%s is wanted here, not %s", kind_names[want],
+		    yaml_is_null(node) ? "nothing" : kind_names[node->kind]);
+	return fail_hint(err, "%s", hint);
+}
+
+static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
+		       struct cordon_error *err)
+{
+	if (id == OPT_NETWORK && node->kind != YAML_SCALAR) {
+		source_fail_code(at, CORDON_UNAVAILABLE, err, "network rules are not built in yet");
+		return fail_hint(err, "only 'none' is: loopback inside the box, nothing else");
+	}
+	if (node->kind != YAML_SCALAR || yaml_is_null(node))
+		return wrong_kind(node, YAML_SCALAR, at, "write the value behind the colon, or remove the key", err);
+	return policy_put(layer, id, node->text, at, err);
+}
+
+static int read_map(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
+		    struct cordon_error *err)
+{
+	if (node->kind != YAML_MAP)
+		return wrong_kind(node, YAML_MAP, at, "write {NAME: value, …}", err);
+	for (const struct yaml_node *n = node->child; n; n = n->next) {
+		struct source entry = at_value(at, n, at->key);
+
+		if (n->kind != YAML_SCALAR || yaml_is_null(n))
+			return wrong_kind(n, YAML_SCALAR, &entry, "an empty text is \"\", and the word null is \"null\"", err);
+		if (value_add_pair(&layer->values[id], id, n->key, n->text, &entry, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_list(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
+		     struct cordon_error *err)
+{
+	if (node->kind != YAML_LIST)
+		return wrong_kind(node, YAML_LIST, at, "write [one, two], or one line '- entry' each", err);
+	for (const struct yaml_node *n = node->child; n; n = n->next) {
+		struct source entry = at_value(at, n, at->key);
+
+		if (n->kind != YAML_SCALAR || yaml_is_null(n))
+			return wrong_kind(n, YAML_SCALAR, &entry, "each entry is one text; quote it where YAML sees more in it", err);
+		if (policy_put(layer, id, n->text, &entry, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_option(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *base,
+		       struct cordon_error *err)
+{
+	const struct option *o = &options[id];
+	struct source at = at_value(base, node, o->key);
+	auto_free char *origin = NULL;
+
+	if (!type_is_list(o->type))
+		return read_scalar(layer, id, node, &at, err);
+	/* The entries' origin is the list's place; their own places are for messages. */
+	origin = source_origin(&at);
+	if (!origin)
+		return fail_memory(err);
+	at.origin = origin;
+	if (node->child ? 0 : node->kind != YAML_SCALAR && value_set_empty(&layer->values[id], id, &at, err) < 0)
+		return -1;
+	return o->type == TYPE_MAP ? read_map(layer, id, node, &at, err) : read_list(layer, id, node, &at, err);
+}
+
+static int unknown_key(const char *section, const struct yaml_node *node, const struct source *base, struct cordon_error *err)
+{
+	struct source at = at_key(base, node);
+	const char *best = option_suggest(section, node->key), *dot = strchr(node->key, '.');
+
+	source_fail(&at, err, "no such key%s%s: '%.100s'", section ? " in " : "", section ? section : "", node->key);
+	if (!section && dot && option_find(node->key) >= 0)
+		return fail_hint(err, "write %.*s: {%s: …}", (int)(dot - node->key), node->key, dot + 1);
+	if (best)
+		return fail_hint(err, "did you mean %s?", best);
+	return fail_hint(err, "'cordon policy schema' lists every key");
+}
+
+static int read_section(struct cordon_policy *layer, const struct yaml_node *section, const struct source *base,
+			struct cordon_error *err)
+{
+	struct source at = at_value(base, section, section->key);
+
+	if (section->kind != YAML_MAP)
+		return wrong_kind(section, YAML_MAP, &at, "write its keys below it, indented, or remove it", err);
+	for (const struct yaml_node *n = section->child; n; n = n->next) {
+		auto_free char *key = str_printf("%s.%s", section->key, n->key);
+		int id = key ? option_find(key) : -1;
+
+		if (!key)
+			return fail_memory(err);
+		if (id < 0)
+			return unknown_key(section->key, n, base, err);
+		if (read_option(layer, (enum option_id)id, n, base, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_version(const struct yaml_node *node, const struct source *base, struct cordon_error *err)
+{
+	struct source at = *base;
+
+	at.line = at.column = 1;
+	if (!node) {
+		source_fail(&at, err, "'version' is missing");
+		return fail_hint(err, "begin the file with 'version: 1'");
+	}
+	at = at_value(base, node, "version");
+	if (node->kind == YAML_SCALAR && node->plain && strcmp(node->text, "1") == 0)
+		return 0;
+	source_fail(&at, err, "only version 1 is known here");
+	return fail_hint(err, "write 'version: 1'");
+}
+
+static int read_extends(struct file_head *head, const struct yaml_node *node, const struct source *base,
+			struct cordon_error *err)
+{
+	struct source at = at_value(base, node, "extends");
+
+	if (node->kind != YAML_SCALAR || yaml_is_null(node) || !*node->text)
+		return wrong_kind(node, YAML_SCALAR, &at, "name one preset or one file", err);
+	head->extends = node;
+	return 0;
+}
+
+int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root, const struct source *base,
+	      struct cordon_error *err)
+{
+	struct source at = at_value(base, root, NULL);
+	const struct yaml_node *version = NULL;
+
+	*ret_head = (struct file_head){ 0 };
+	if (root->kind != YAML_MAP)
+		return wrong_kind(root, YAML_MAP, &at, "begin the file with 'version: 1'", err);
+	for (const struct yaml_node *n = root->child; n; n = n->next)
+		if (strcmp(n->key, "version") == 0)
+			version = n;
+	if (check_version(version, base, err) < 0)
+		return -1;
+	for (const struct yaml_node *n = root->child; n; n = n->next) {
+		int id = strchr(n->key, '.') ? -1 : option_find(n->key), status = 0;
+
+		if (n == version)
+			continue;
+		if (strcmp(n->key, "extends") == 0)
+			status = read_extends(ret_head, n, base, err);
+		else if (id >= 0)
+			status = read_option(layer, (enum option_id)id, n, base, err);
+		else if (*n->key && !strchr(n->key, '.') && option_is_section(n->key))
+			status = read_section(layer, n, base, err);
+		else
+			status = unknown_key(NULL, n, base, err);
+		if (status < 0)
+			return -1;
+	}
+	return 0;
+}
