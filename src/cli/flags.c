@@ -10,7 +10,8 @@
 
 #define AT(member) offsetof(struct cli_request, member)
 static const struct cli_flag flags[] = {
-	{ "--policy", "-p", SCOPE_POLICY, "NAME|FILE", AT(policy), false, "a preset or a policy file; flags can then only narrow it" },
+	{ "--policy", "-p", SCOPE_POLICY, "NAME|FILE", AT(policy), false,
+	  "a preset or a policy file; flags can then only narrow it" },
 	{ "--in", NULL, SCOPE_JOB, "HOST[:DEST]", AT(in), true, "copy this in before the run" },
 	{ "--out", NULL, SCOPE_JOB, "PATH[:HOST]", AT(out), true, "copy this out after the run" },
 	{ "--eval", "-e", SCOPE_CODE, "CODE", AT(code), false, "the program itself" },
@@ -18,7 +19,8 @@ static const struct cli_flag flags[] = {
 	{ "--keep", NULL, SCOPE_JOB, NULL, AT(keep), false, "keep the scratch directory of --storage disk" },
 	{ "--json", NULL, SCOPE_ANY, NULL, AT(json), false, "one JSON document on stdout" },
 	{ "--quiet", "-q", SCOPE_JOB, NULL, AT(quiet), false, "say nothing on stderr about how it ended" },
-	{ "--verbose", "-v", SCOPE_JOB, NULL, AT(verbose), false, "say how it ended and what it used, also after success" },
+	{ "--verbose", "-v", SCOPE_JOB, NULL, AT(verbose), false,
+	  "say how it ended and what it used, also after success" },
 	{ "--help", "-h", SCOPE_ANY, NULL, AT(help), false, "this" },
 };
 
@@ -76,7 +78,8 @@ static int flag_unknown(const char *name, enum cli_scope scope, struct cordon_er
 	cordon_fail(err, CORDON_INVALID, 0, "no such flag: %s", name);
 	if (nearest.best)
 		return fail_hint(err, "did you mean %s?", nearest.best);
-	return fail_hint(err, "--help lists them%s", scope == SCOPE_RUN ? "; flags of the command itself go after it" : "");
+	return fail_hint(err, "--help lists them%s",
+			 scope == SCOPE_RUN ? "; flags of the command itself go after it" : "");
 }
 
 /* Takes the value from "=" or from the next argument. */
@@ -118,8 +121,8 @@ static int take_job_flag(struct cli_request *r, const struct cli_flag *flag, str
 	return 0;
 }
 
-static int take_option(struct cli_request *r, const struct cordon_option *option, struct flag_word *w, char **argv, int *i,
-		       struct cordon_error *err)
+static int take_option(struct cli_request *r, const struct cordon_option *option, struct flag_word *w, char **argv,
+		       int *i, struct cordon_error *err)
 {
 	struct cli_setting *bigger;
 

@@ -82,7 +82,8 @@ static int front_output(void *arg, enum cordon_stream stream, const void *data, 
 	return rc;
 }
 
-static int front_finish(const struct front *front, const struct cordon_result *result, const struct cli_request *request)
+static int front_finish(const struct front *front, const struct cordon_result *result,
+			const struct cli_request *request)
 {
 	int status = front->broken ? STATUS_PIPE : cordon_result_exit_status(result);
 

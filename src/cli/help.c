@@ -51,7 +51,9 @@ static void add_job_flags(struct str *s, unsigned scope)
 static const char *section_title(const char *key)
 {
 	static const char *const titles[][2] = {
-		{ "limits.", "limits" }, { "files.", "files" }, { "process.", "the process" },
+		{ "limits.", "limits" },
+		{ "files.", "files" },
+		{ "process.", "the process" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
@@ -83,7 +85,8 @@ static void add_options(struct str *s)
 			if (!o->is_switch)
 				str_addf(&left, " %s%s", o->metavar, o->is_list ? " …" : "");
 			if (left.data)
-				add_row(s, left.data, o->help, is_empty_default(o->default_text) ? NULL : o->default_text);
+				add_row(s, left.data, o->help,
+					is_empty_default(o->default_text) ? NULL : o->default_text);
 		}
 	}
 }
@@ -128,7 +131,8 @@ int cli_help(const struct cli_command *c)
 	else if (c->scope & SCOPE_POLICY)
 		str_add(&s, "\n`show` takes the policy flags of `cordon run` as well: see `cordon run --help`.\n");
 	if (c->scope & SCOPE_POLICY)
-		str_add(&s, "\n… may be repeated. Sizes: 64K 512M 2G; times: 500ms 30s 5m. More: man cordon, man cordon-policy.\n");
+		str_add(&s, "\n… may be repeated. Sizes: 64K 512M 2G; times: 500ms 30s 5m. More: man cordon, man "
+			    "cordon-policy.\n");
 	return cli_print(str_take(&s), 0);
 }
 

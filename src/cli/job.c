@@ -75,9 +75,11 @@ static int code_load(const char *file, struct cordon_job *what, char **ret_text,
 	ssize_t len = from_stdin ? code_load_stdin(ret_text) : fd_load_at(AT_FDCWD, file, CODE_MAX_BYTES, ret_text);
 
 	if (len == -EFBIG)
-		return cordon_fail(err, CORDON_INVALID, 0, "'%s' is more than %d MiB of program", file, CODE_MAX_BYTES >> 20);
+		return cordon_fail(err, CORDON_INVALID, 0, "'%s' is more than %d MiB of program", file,
+				   CODE_MAX_BYTES >> 20);
 	if (len < 0)
-		return cordon_fail(err, len == -ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, (int)-len, "read '%s'", file);
+		return cordon_fail(err, len == -ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, (int)-len, "read '%s'",
+				   file);
 	what->code = *ret_text;
 	what->code_len = (size_t)len;
 	what->code_name = from_stdin ? NULL : path_name(file);

@@ -11,7 +11,8 @@ static const struct cli_command commands[] = {
 	  "cordon run -- ls -l /\n"
 	  "cordon run --rw .:/work --workdir /work --timeout 5m -- make test\n"
 	  "cordon run --policy strict --json -- python3 -c 'print(6 * 7)'\n" },
-	{ "code", cmd_code, SCOPE_CODE, "LANG FILE|-|-e CODE [OPTIONS] [-- ARG…]", "run a program text in a box: python, bash, node …", NULL,
+	{ "code", cmd_code, SCOPE_CODE, "LANG FILE|-|-e CODE [OPTIONS] [-- ARG…]",
+	  "run a program text in a box: python, bash, node …", NULL,
 	  "cordon code python -e 'print(6 * 7)'\n"
 	  "cordon code python app.py --ro /srv/data -- --verbose\n"
 	  "generate | cordon code bash - --memory 64M --timeout 2s\n" },
@@ -19,17 +20,21 @@ static const struct cli_command commands[] = {
 	  "show what run or code would do, and touch nothing", "code",
 	  "cordon plan --rw . -- make test\n"
 	  "cordon plan code python app.py --json\n" },
-	{ "policy", cmd_policy, SCOPE_SHOW, "check NAME|FILE\nshow [NAME|FILE] [OPTIONS] [--json]\nschema\nlist [--json]",
+	{ "policy", cmd_policy, SCOPE_SHOW,
+	  "check NAME|FILE\nshow [NAME|FILE] [OPTIONS] [--json]\nschema\nlist [--json]",
 	  "check, show and list policies", "check show schema list",
 	  "cordon policy check ./agent.yaml\n"
 	  "cordon policy show strict --memory 64M\n" },
 	{ "config", cmd_config, SCOPE_OTHER, "show [--json]", "show this installation's configuration", "show", NULL },
-	{ "doctor", cmd_doctor, SCOPE_OTHER, "[--json]", "try each wall on this host, and say what is missing and how to get it", NULL, NULL },
+	{ "doctor", cmd_doctor, SCOPE_OTHER, "[--json]",
+	  "try each wall on this host, and say what is missing and how to get it", NULL, NULL },
 	{ "languages", cmd_languages, SCOPE_OTHER, "[--json]", "list what `cordon code` can run", NULL, NULL },
-	{ "sweep", cmd_sweep, SCOPE_OTHER, "", "remove what killed runs left behind; every run does it in passing", NULL, NULL },
-	{ "completion", cmd_completion, SCOPE_OTHER, "bash|zsh|fish", "print a completion script for a shell", "bash zsh fish",
-	  "source <(cordon completion bash)\n" },
-	{ "help", cmd_help, SCOPE_OTHER, "[COMMAND|options]", "show help, or the table of all policy keys", NULL, NULL },
+	{ "sweep", cmd_sweep, SCOPE_OTHER, "", "remove what killed runs left behind; every run does it in passing",
+	  NULL, NULL },
+	{ "completion", cmd_completion, SCOPE_OTHER, "bash|zsh|fish", "print a completion script for a shell",
+	  "bash zsh fish", "source <(cordon completion bash)\n" },
+	{ "help", cmd_help, SCOPE_OTHER, "[COMMAND|options]", "show help, or the table of all policy keys", NULL,
+	  NULL },
 	{ "version", cmd_version, SCOPE_OTHER, "", "print the version", NULL, NULL },
 };
 
@@ -75,7 +80,10 @@ static void open_standard_fds(void)
 int main(int argc, char **argv)
 {
 	static const char *const aliases[][2] = {
-		{ "--help", "help" }, { "-h", "help" }, { "--version", "version" }, { "-V", "version" },
+		{ "--help", "help" },
+		{ "-h", "help" },
+		{ "--version", "version" },
+		{ "-V", "version" },
 	};
 	const struct cli_command *command;
 	const char *name = argc > 1 ? argv[1] : "help";

@@ -109,7 +109,8 @@ static void add_killed(struct str *s, int sig)
 		str_addf(s, "killed by signal %d\n", sig);
 }
 
-static void add_status(struct str *s, const struct cordon_result *result, const struct cli_request *request, int forwarded)
+static void add_status(struct str *s, const struct cordon_result *result, const struct cli_request *request,
+		       int forwarded)
 {
 	switch (result->status) {
 	case CORDON_TIMEOUT:
@@ -191,9 +192,10 @@ static void add_usage(struct str *s, const struct cordon_result *result)
 	char size[32];
 
 	add_head(s);
-	str_addf(s, "%s in %.1f ms, CPU %.1f ms, memory %s; level %s, limits by %s\n", cordon_status_name(result->status),
-		 (double)result->wall_us / 1e3, (double)result->cpu_us / 1e3, str_size(result->memory_peak_bytes, size),
-		 result->level ? result->level : "none", result->limit_source ? result->limit_source : "none");
+	str_addf(s, "%s in %.1f ms, CPU %.1f ms, memory %s; level %s, limits by %s\n",
+		 cordon_status_name(result->status), (double)result->wall_us / 1e3, (double)result->cpu_us / 1e3,
+		 str_size(result->memory_peak_bytes, size), result->level ? result->level : "none",
+		 result->limit_source ? result->limit_source : "none");
 	if (!result->layers || !result->layers[0])
 		return;
 	add_head(s);

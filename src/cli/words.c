@@ -22,7 +22,8 @@ static void add_list(struct str *s, char *text)
 		size_t gap = name + strspn(p + name, " \t");
 
 		if (name)
-			str_addf(s, "%.*s\t%.*s\n", (int)name, p, (int)(gap < line ? line - gap : 0), p + (gap < line ? gap : line));
+			str_addf(s, "%.*s\t%.*s\n", (int)name, p, (int)(gap < line ? line - gap : 0),
+				 p + (gap < line ? gap : line));
 		p += line + (p[line] == '\n');
 	}
 }
@@ -157,7 +158,7 @@ static void add_words(struct str *s, const struct cli_command *c, char **argv)
 		add_values(s, place.metavar);
 	else if (place.rest)
 		str_add(s, scope == SCOPE_RUN && !place.words ? ":commands\n:files\n" : ":files\n");
-	else if (current[0] == '-' && current[1])
+	else if (current[0] == '-')
 		add_flags(s, scope);
 	else
 		add_position(s, c, &place, scope);

@@ -1,0 +1,26 @@
+#!/bin/sh
+# Makes sure that Debian packages are installed: need.sh PACKAGE…
+# Does nothing, and needs no network, when they are. As root it installs what is missing, otherwise it says how to.
+set -eu
+command -v dpkg-query >/dev/null 2>&1 || exit 0 # not Debian: whoever builds here knows where tools come from
+
+missing=
+for package in "$@"; do
+	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) || status=
+	[ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+	echo "cordon: these Debian packages are missing:$missing" >&2
+	echo "hint: sudo apt-get install --no-install-recommends$missing" >&2
+	exit 1
+fi
+echo "installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+quiet='-qq -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0'
+# shellcheck disable=SC2086  # lists of words
+{
+	apt-get $quiet update >&2
+	apt-get $quiet install -y --no-install-recommends $missing >&2
+}
