@@ -24,15 +24,16 @@ long probe_sysctl(const char *name);
 bool probe_kernel_at_least(unsigned major, unsigned minor);
 
 enum probe_state { PROBE_AVAILABLE, PROBE_LIMITED, PROBE_MISSING };
+enum { PROBE_FOR_CONTAINER = 1, PROBE_FOR_PROCESS = 2 };
 struct probe_finding {
-	const char *name;
+	const char *name;  /* a layer's ("userns"), or a means to one ("proc_mount") */
+	unsigned levels;   /* PROBE_FOR_*: which levels do not work without it */
 	enum probe_state state;
-	bool is_layer;     /* a layer's name of the design; otherwise a means to one */
-	char detail[320];
-	char remedy[640];  /* "" where there is nothing to do */
+	char detail[320];  /* what there is, or why not */
+	char remedy[768];  /* "" where there is nothing to do */
 };
 enum { PROBE_FINDINGS_MAX = 40 };
-/* Tries everything; returns how many findings there are. */
+/* Tries everything, each in a child of its own; returns how many findings there are. */
 size_t probe_all(struct probe_finding findings[PROBE_FINDINGS_MAX]);
 
 #endif
