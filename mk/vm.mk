@@ -1,5 +1,5 @@
 # The promise suite on Debian's cloud kernel with cgroup v2 only, in a virtual machine: see tests/vm/run.sh.
-# VM_KERNEL=FILE takes another kernel, VM_USERS="tester" only some of the users, VM_TIMEOUT=SEC another bound per boot.
+# VM_KERNEL=FILE takes another kernel, VM_USERS="tester" only some of the users, VM_TIMEOUT=SEC another bound than ten minutes.
 VM_PACKAGES := qemu-system-x86 linux-image-cloud-amd64 e2fsprogs kmod git strace uidmap
 
 .PHONY: test-vm vm-packages

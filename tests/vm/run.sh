@@ -48,7 +48,11 @@ mkdir -p "$cache"
 image=$cache/root-$version.img
 flock "$cache/lock" "$here/image.sh" "$image" "$version" "$modules" || die "no image"
 
-run=$(mktemp -d "$cache/run.XXXXXX")
+for run in "$cache"/run.*; do
+	kill -0 "${run##*.}" 2>/dev/null || rm -rf "$run"
+done
+run=$cache/run.$$
+mkdir "$run"
 pid=''
 trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || :; rm -rf "$run"' EXIT
 trap 'exit 130' INT
@@ -99,9 +103,9 @@ truncate -s %1M "$run/job.tar"
 append=(console=ttyS0 quiet panic=-1 reboot=t root=/dev/nvme0n1 rootfstype=ext4 rw vm_job=/dev/nvme1n1 "vm_repo=$repo"
 	cgroup_no_v1=all "lsm=landlock,lockdown,yama,integrity,apparmor,bpf")
 
-# Two ports come back: what the command writes, and at the end its status. The kernel's console goes to a file.
-exec 3> >(exec cat)
-copier=$!
+# Two ports come back: what the command writes, and at the end its status. Both go to files, which never make the machine
+# wait and lose nothing, and so does the kernel's console.
+: > "$run/out"
 TMPDIR=$run setpriv --pdeathsig TERM -- timeout --foreground -k 5 "$timeout" \
 	qemu-system-x86_64 -nodefaults -no-user-config -display none -no-reboot -M q35 -accel tcg,thread=multi -cpu max \
 	-smp "${VM_CPUS:-2}" -m "$mem" -kernel "$kernel" \
@@ -109,10 +113,11 @@ TMPDIR=$run setpriv --pdeathsig TERM -- timeout --foreground -k 5 "$timeout" \
 	-drive "if=none,id=root,file=$image,format=raw,snapshot=on,cache=unsafe" -device nvme,drive=root,serial=root \
 	-drive "if=none,id=job,file=$run/job.tar,format=raw,readonly=on" -device nvme,drive=job,serial=job \
 	-serial "file:$run/console" -device virtio-serial-pci \
-	-add-fd fd=3,set=3 -chardev file,id=out,path=/dev/fdset/3,append=on -device virtserialport,chardev=out,name=out \
+	-chardev "file,id=out,path=$run/out,append=on" -device virtserialport,chardev=out,name=out \
 	-chardev "file,id=status,path=$run/status" -device virtserialport,chardev=status,name=status < /dev/null >&2 &
 pid=$!
-exec 3>&-
+tail -c +1 -f -s 0.1 --pid "$pid" "$run/out" &
+copier=$!
 wait "$pid" && rc=0 || rc=$?
 pid=''
 wait "$copier" || :

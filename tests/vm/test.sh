@@ -1,10 +1,10 @@
 #!/bin/bash
-# The body of `make test-vm`: one boot for each user, all results counted together.
+# The body of `make test-vm`: one boot for each user, all results counted together, all within VM_TIMEOUT seconds.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+trap 'rm -f "$log" "$log.one"' EXIT
 env=()
 [ -z "${CORDON_MUST:-}" ] || env=(--env "CORDON_MUST=$CORDON_MUST")
 
@@ -12,7 +12,8 @@ broken=0
 for user in ${VM_USERS:-root tester tester-nodelegate}; do
 	echo "# vm: as $user"
 	rc=0
-	"$here/run.sh" --user "$user" --timeout "${VM_TIMEOUT:-300}" "${env[@]}" -- tests/vm/suite.sh "$user" |
+	left=$((${VM_TIMEOUT:-600} - SECONDS))
+	"$here/run.sh" --user "$user" --timeout "$((left > 0 ? left : 1))" "${env[@]}" -- tests/vm/suite.sh "$user" |
 		tee "$log.one" | sed -u -E '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/d' || rc=$?
 	# A suite that ends badly without naming a failed test is itself one.
 	if [ $rc != 0 ] && ! grep -q '^not ok' "$log.one"; then
@@ -20,7 +21,6 @@ for user in ${VM_USERS:-root tester tester-nodelegate}; do
 	fi
 	[ $rc = 0 ] || broken=1
 	cat "$log.one" >> "$log"
-	rm -f "$log.one"
 done
 
 awk -v broken=$broken '
