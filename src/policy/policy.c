@@ -186,42 +186,42 @@ int policy_put(struct cordon_policy *p, enum option_id id, const char *text, con
 	return 0;
 }
 
-/* The layer's list behind the base's; what names the same variable goes. */
+/* "preset build, policy.yaml:3:9": who added entries, in order. */
+static int merge_origin(struct policy_value *under, struct policy_value *over, bool had_entries, struct cordon_error *err)
+{
+	char *both = had_entries && under->origin && over->list.n ? str_printf("%s, %s", under->origin, over->origin) :
+				     had_entries && under->origin ? STEAL(under->origin) :
+								    STEAL(over->origin);
+
+	if (!both)
+		return fail_memory(err);
+	free(under->origin);
+	under->origin = both;
+	under->set = true;
+	under->is_default = false;
+	return 0;
+}
+
+/* The layer's list behind the base's; a variable that both name is the layer's. */
 static int merge_list(struct policy_value *under, struct policy_value *over, enum option_id id, struct cordon_error *err)
 {
-	struct source at = { .origin = over->origin };
 	size_t stride = type_stride(options[id].type);
+	bool had_entries = under->list.n;
 
 	for (size_t i = 0; i + stride <= over->list.n; i += stride) {
-		bool twice = false;
+		bool there = stride == 1 && strv_has(&under->list, over->list.v[i]);
 
-		for (size_t j = 0; j + stride <= under->list.n && !twice; j += stride) {
-			twice = strcmp(under->list.v[j], over->list.v[i]) == 0 &&
-				(stride == 1 || options[id].type == TYPE_MAP);
-			if (twice && stride == 2)
-				value_list_remove(&under->list, j, 2);
-		}
-		if (twice && stride == 1)
-			continue;
-		for (size_t k = 0; k < stride; k++)
+		for (size_t j = under->list.n; options[id].type == TYPE_MAP && j >= 2; j -= 2)
+			if (strcmp(under->list.v[j - 2], over->list.v[i]) == 0)
+				value_list_remove(&under->list, j - 2, 2);
+		for (size_t k = 0; k < stride && !there; k++)
 			if (strv_add(&under->list, over->list.v[i + k]) < 0)
 				return fail_memory(err);
 	}
 	if (under->list.n > (size_t)VALUE_ENTRIES_MAX * stride)
-		return source_fail(&at, err, "%s has more than %d entries", options[id].key, VALUE_ENTRIES_MAX);
-	if (under->origin && over->list.n) {
-		char *both = str_printf("%s, %s", under->origin, over->origin);
-
-		if (!both)
-			return fail_memory(err);
-		free(under->origin);
-		under->origin = both;
-	} else if (!under->origin) {
-		under->origin = STEAL(over->origin);
-	}
-	under->set = true;
-	under->is_default = false;
-	return 0;
+		return cordon_fail(err, CORDON_INVALID, 0, "%s: %s has more than %d entries with what it extends", over->origin,
+				   options[id].key, VALUE_ENTRIES_MAX);
+	return merge_origin(under, over, had_entries, err);
 }
 
 int policy_merge(struct cordon_policy *base, struct cordon_policy *layer, struct cordon_error *err)

@@ -1,0 +1,203 @@
+/*
+ * The JSON Schema (2020-12) of a policy file, from the option table: what it accepts, the parser accepts as far as a schema can
+ * say (whether a path has '..' behind a name, or two mounts one DEST, it cannot). Pure.
+ */
+#include "base/json.h"
+#include "policy/option.h"
+#include "policy/unit.h"
+
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Types with a bare-number form have two: a JSON number, or text with a unit. */
+static void schema_number(struct json *j, const struct option *o)
+{
+	bool bare = o->type == TYPE_SIZE || o->type == TYPE_COUNT || o->type == TYPE_CPUS;
+
+	if (!bare) {
+		json_string(j, "type", "string");
+		json_string(j, "pattern", unit_pattern(o->type));
+		return;
+	}
+	json_array(j, "anyOf");
+	json_object(j, NULL);
+	if (o->type == TYPE_CPUS) {
+		json_string(j, "type", "number");
+		json_double(j, "minimum", (double)o->min / 1000);
+		json_double(j, "maximum", (double)o->max / 1000);
+	} else {
+		json_string(j, "type", "integer");
+		json_uint(j, "minimum", o->min);
+		json_uint(j, "maximum", o->max);
+	}
+	json_end_object(j);
+	json_object(j, NULL);
+	json_string(j, "type", "string");
+	json_string(j, "pattern", unit_pattern(o->type));
+	json_end_object(j);
+	json_end_array(j);
+}
+
+/* Only what is built in: a schema offers what works. */
+static void schema_words(struct json *j, const struct option *o)
+{
+	char word[24];
+
+	json_array(j, "enum");
+	for (uint64_t i = 0; *option_word_at(o->metavar, i, word, sizeof(word)); i++)
+		if (!(o == &options[OPT_LEVEL] && i >= LEVEL_VM))
+			json_string(j, NULL, word);
+	json_end_array(j);
+}
+
+static void schema_text(struct json *j, const char *pattern)
+{
+	json_string(j, "type", "string");
+	json_string(j, "pattern", pattern);
+}
+
+static void schema_map(struct json *j)
+{
+	json_string(j, "type", "object");
+	json_object(j, "propertyNames");
+	json_string(j, "pattern", "^[A-Za-z_][A-Za-z0-9_]*$");
+	json_end_object(j);
+	json_object(j, "additionalProperties");
+	json_array(j, "type");
+	json_string(j, NULL, "string");
+	json_string(j, NULL, "number");
+	json_string(j, NULL, "boolean");
+	json_end_array(j);
+	json_end_object(j);
+}
+
+static const char *entry_pattern(enum option_id id)
+{
+	if (id == OPT_DEGRADE || id == OPT_REQUIRE)
+		return "^(userns|mountns|pidns|netns|ipcns|utsns|cgroupns|cgroup|rlimits|no_new_privs|landlock|seccomp)$";
+	if (id == OPT_PASS_ENV)
+		return "^[A-Za-z_][A-Za-z0-9_]*$";
+	if (id == OPT_COMMANDS)
+		return "^(/[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+)+$|^[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+$";
+	if (options[id].type == TYPE_MOUNTS)
+		return "^[^:~][^:]*(:/[^:]+)?$";
+	if (options[id].type == TYPE_TMPFS)
+		return "^/[^:]+:(0|[1-9][0-9]*)(\\.[0-9]{1,3})?([KMGT](iB)?)?$";
+	if (options[id].type == TYPE_HOSTPATHS)
+		return "^[^~]";
+	return ".";
+}
+
+static void schema_list(struct json *j, enum option_id id)
+{
+	json_string(j, "type", "array");
+	json_object(j, "items");
+	schema_text(j, entry_pattern(id));
+	json_end_object(j);
+	if (id == OPT_COMMANDS)
+		json_uint(j, "minItems", 1);
+}
+
+static void schema_default(struct json *j, const struct option *o)
+{
+	if (!o->default_text)
+		return;
+	if (o->type == TYPE_MAP) {
+		json_object(j, "default");
+		json_end_object(j);
+	} else if (type_is_list(o->type)) {
+		json_array(j, "default");
+		json_end_array(j);
+	} else {
+		json_string(j, "default", o->default_text);
+	}
+}
+
+static void schema_option(struct json *j, enum option_id id)
+{
+	const struct option *o = &options[id];
+	const char *dot = strchr(o->key, '.');
+
+	json_object(j, dot ? dot + 1 : o->key);
+	json_string(j, "description", o->help);
+	if (o->type == TYPE_MAP)
+		schema_map(j);
+	else if (type_is_list(o->type))
+		schema_list(j, id);
+	else if (o->type == TYPE_ENUM)
+		schema_words(j, o);
+	else if (o->type == TYPE_SWITCH)
+		json_string(j, "type", "boolean");
+	else if (o->type == TYPE_PATH)
+		schema_text(j, "^/");
+	else if (o->type == TYPE_ROOT)
+		schema_text(j, "^(host|[^~]*/.*)$");
+	else if (o->type == TYPE_STRING)
+		schema_text(j, id == OPT_USER ? "^[a-z_][a-z0-9_-]{0,31}$" : ".");
+	else
+		schema_number(j, o);
+	schema_default(j, o);
+	json_end_object(j);
+}
+
+static void section_begin(struct json *j, const char *name)
+{
+	json_object(j, name);
+	json_string(j, "type", "object");
+	json_bool(j, "additionalProperties", false);
+	json_object(j, "properties");
+}
+
+static void section_end(struct json *j)
+{
+	json_end_object(j);
+	json_end_object(j);
+}
+
+static void schema_head(struct json *j)
+{
+	json_object(j, "version");
+	json_string(j, "description", "the version of this format");
+	json_uint(j, "const", 1);
+	json_end_object(j);
+	json_object(j, "extends");
+	json_string(j, "description", "a preset's name or the path of a policy file; what stands here goes over it");
+	json_string(j, "type", "string");
+	json_uint(j, "minLength", 1);
+	json_end_object(j);
+}
+
+char *cordon_policy_schema(void)
+{
+	static const char *const required[] = { "version", NULL };
+	struct json j = { .pretty = true };
+	char section[16] = "";
+
+	json_object(&j, NULL);
+	json_string(&j, "$schema", "https://json-schema.org/draft/2020-12/schema");
+	json_string(&j, "title", "cordon policy");
+	json_string(&j, "type", "object");
+	json_strings(&j, "required", required);
+	json_bool(&j, "additionalProperties", false);
+	json_object(&j, "properties");
+	schema_head(&j);
+	for (int i = 0; i < OPTION_COUNT; i++) {
+		const char *key = options[i].key, *dot = strchr(key, '.');
+		size_t len = dot ? (size_t)(dot - key) : 0;
+
+		if (!(strlen(section) == len && memcmp(section, key, len) == 0)) {
+			if (section[0])
+				section_end(&j);
+			snprintf(section, sizeof(section), "%.*s", (int)len, key);
+			if (section[0])
+				section_begin(&j, section);
+		}
+		schema_option(&j, (enum option_id)i);
+	}
+	if (section[0])
+		section_end(&j);
+	json_end_object(&j);
+	json_end_object(&j);
+	return json_take(&j);
+}
