@@ -7,7 +7,7 @@ status=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for page in cordon.1 cordon-policy.5; do
-	mandoc -T utf8 -O width=10000 "man/$page" | col -bx >"$work/$page"
+	mandoc -T utf8 -O width=1000 "man/$page" | col -bx >"$work/$page"
 done
 want() { # WORD PAGE
 	grep -qE -- "(^|[^a-z0-9_.-])$1($|[^a-z0-9_-])" "$work/$2" && return
