@@ -40,17 +40,17 @@ endif
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
 $(B)/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -c $< -o $@
 
 $(GEN)/presets.c: tools/presets.sh $(sort $(wildcard profiles/*.yaml))
 	@mkdir -p $(@D)
 	sh $^ > $@.tmp && mv $@.tmp $@
 $(GEN)/seccomp-gen: tools/seccomp-gen.c src/os/syscalls.def
 	@mkdir -p $(@D)
-	$(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -Iinclude -Isrc $< -o $@
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -Iinclude -Isrc $< -o $@
 $(GEN)/seccomp_filters.c: $(GEN)/seccomp-gen
 	$< > $@.tmp && mv $@.tmp $@
 
@@ -58,10 +58,10 @@ $(B)/libcordon.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 $(B)/libcordon.so: $(LIB_OBJ)
-	$(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+	@echo "  CC $@"; $(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
 	@ln -sfn libcordon.so $(@D)/libcordon.so.0
 $(B)/cordon: $(CLI_OBJ) $(B)/libcordon.a
-	$(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
 $(B)/cordon.pc: Makefile
 	@mkdir -p $(@D)
 	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml\n' '$(PREFIX)' '$(VERSION)' > $@

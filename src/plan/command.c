@@ -166,7 +166,7 @@ static int place_code(struct cordon_plan *plan, const struct cordon_job *job, co
 
 static int language_argv(struct cordon_plan *plan, const struct cordon_job *job, struct cordon_error *err)
 {
-	struct found_language l;
+	struct found_language l = { 0 };
 	auto_free char *found = NULL;
 
 	if (find_language(job->language, &l, err) < 0 || place_code(plan, job, &l, err) < 0)

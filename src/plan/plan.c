@@ -99,6 +99,21 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 	return 0;
 }
 
+/* Disk rates: what nobody chose is left out where the host cannot hold it; what was chosen is refused. */
+static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	if (plan->cgroup.can & CGROUP_CAN_IO)
+		return 0;
+	if (!policy->values[OPT_DISK_READ].is_default || !policy->values[OPT_DISK_WRITE].is_default) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
+			    plan->cgroup.why);
+		return fail_hint(err, "%s", plan->cgroup.remedy);
+	}
+	plan->limits.read_bps = plan->limits.write_bps = 0;
+	note(plan, "disk I/O is not limited: no io (blkio) cgroup controller");
+	return 0;
+}
+
 /* Private files in memory count against it: what nobody chose follows the memory, what was chosen must fit. */
 static int resolve_disk(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
@@ -245,7 +260,7 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	plan->keep = job->keep;
 	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
 	if (resolve_user(plan, policy, err) < 0 || resolve_level(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
-	    resolve_cgroup(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
+	    resolve_cgroup(plan, policy, err) < 0 || resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
 	    resolve_root(plan, policy, err) < 0)
 		return -1;
 	if (plan_resolve_mounts(plan, policy, err) < 0 || plan_resolve_protects(plan, policy, err) < 0 ||
@@ -320,6 +335,7 @@ void cordon_plan_free(struct cordon_plan *plan)
 	strv_done(&plan->env);
 	strv_done(&plan->commands);
 	strv_done(&plan->command_paths);
+	strv_done(&plan->loader_paths);
 	strv_done(&plan->notes);
 	free(plan);
 }

@@ -123,6 +123,7 @@ struct cordon_plan {
 	bool exec_lock;     /* process.commands is set */
 	struct strv commands;      /* names as given */
 	struct strv command_paths; /* real paths (in the box's root) that may be executed */
+	struct strv loader_paths;  /* ELF interpreters they need */
 	struct seccomp_options seccomp;
 	int landlock_abi;   /* 0: none */
 	struct strv notes;  /* for `cordon plan`: what was derived, and what this level cannot promise */

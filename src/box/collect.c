@@ -1,0 +1,177 @@
+/*
+ * Files out of a box, the front's side. Names come from the box and are hostile: each must be one plain component, and is only ever
+ * used relative to a directory fd that was made here. What an fd really is, the kernel says (fstat), not the message. With the caller's rights.
+ */
+#include "box/collect.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "box/remove.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err)
+{
+	*c = (struct collect){ .plan = plan, .current = -1, .err = err };
+	for (size_t i = 0; i < COLLECT_DEPTH; i++)
+		c->dirs[i] = -1;
+}
+
+static void fail(struct collect *c, enum cordon_code code, int errnum, const char *what)
+{
+	const char *host = c->current >= 0 ? c->plan->outs[c->current].host : "";
+
+	c->failed = true;
+	if (c->err->code != CORDON_OK)
+		return;
+	cordon_fail(c->err, code, errnum, "copy out to '%s': %s", host, what);
+	(void)fail_step(c->err, "copy out");
+}
+
+static void close_below(struct collect *c, size_t depth)
+{
+	while (c->depth > depth)
+		fd_close(&c->dirs[--c->depth]);
+}
+
+/* The one under way is complete: give it its name, or remove it. */
+static void finish(struct collect *c)
+{
+	const char *name;
+
+	if (c->current < 0)
+		return;
+	name = path_name(c->plan->outs[c->current].host);
+	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
+		fail(c, CORDON_SYSTEM, errno,
+		     errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR || errno == ENOTDIR ?
+			     "something else is there already; it was left alone" :
+			     "rename into place");
+	if (c->failed && c->temporary[0])
+		remove_tree(c->dirs[0], c->temporary);
+	close_below(c, 0);
+	c->temporary[0] = '\0';
+	c->current = -1;
+}
+
+static void begin(struct collect *c, const struct link_file *file)
+{
+	auto_free char *parent = NULL;
+	uint64_t random = 0;
+	char *slash;
+
+	finish(c);
+	c->failed = false;
+	c->current = (int)file->index;
+	parent = strdup(c->plan->outs[file->index].host);
+	slash = parent ? strrchr(parent, '/') : NULL;
+	if (!slash) {
+		fail(c, CORDON_NO_MEMORY, 0, "out of memory");
+		return;
+	}
+	slash[slash == parent] = '\0';
+	c->dirs[0] = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (c->dirs[0] < 0) {
+		fail(c, CORDON_NOT_FOUND, errno, "open its directory");
+		return;
+	}
+	c->depth = 1;
+	(void)!getrandom(&random, sizeof(random), 0);
+	snprintf(c->temporary, sizeof(c->temporary), ".cordon-out-%016llx", (unsigned long long)random);
+}
+
+static void take_file(struct collect *c, int dir, const char *name, uint32_t mode, int fd)
+{
+	auto_close int out = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	auto_free char *buf = malloc(1 << 16);
+	struct stat st;
+
+	if (out < 0 || !buf) {
+		fail(c, CORDON_SYSTEM, errno, "create");
+		return;
+	}
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		fail(c, CORDON_DENIED, 0, "not a regular file");
+		return;
+	}
+	for (;;) {
+		ssize_t n = read(fd, buf, 1 << 16);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			if (n < 0 || fchmod(out, mode & 0777) < 0)
+				fail(c, CORDON_SYSTEM, errno, "copy");
+			return;
+		}
+		c->bytes += (uint64_t)n;
+		if (c->bytes > c->plan->out_max_bytes) {
+			fail(c, CORDON_DENIED, EFBIG, "more than may be copied out");
+			return;
+		}
+		n = fd_write_all(out, buf, (size_t)n);
+		if (n < 0) {
+			fail(c, CORDON_SYSTEM, (int)-n, "write");
+			return;
+		}
+	}
+}
+
+static void take_directory(struct collect *c, int dir, const char *name, uint32_t mode)
+{
+	int fd;
+
+	if (c->depth >= COLLECT_DEPTH || mkdirat(dir, name, 0700) < 0) {
+		fail(c, CORDON_SYSTEM, errno, "make a directory");
+		return;
+	}
+	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fchmod(fd, mode & 0777 & ~022u) < 0)
+		fail(c, CORDON_SYSTEM, errno, "open a directory");
+	if (fd >= 0)
+		c->dirs[c->depth++] = fd;
+}
+
+static bool is_plain(const char *name, size_t size)
+{
+	size_t n = strnlen(name, size);
+
+	return n && n < size && !memchr(name, '/', n) && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+void collect_file(struct collect *c, const struct link_file *file, int fd)
+{
+	const char *name = file->name;
+
+	if (file->index >= c->plan->out_count)
+		return;
+	if (file->depth == 0) {
+		begin(c, file);
+		name = c->temporary;
+	}
+	if (c->failed || c->current != (int)file->index)
+		return;
+	if (file->depth && (!is_plain(file->name, sizeof(file->name)) || file->depth >= c->depth)) {
+		fail(c, CORDON_DENIED, 0, "a name that is not one");
+		return;
+	}
+	close_below(c, file->depth + 1);
+	if (S_ISDIR(file->mode))
+		take_directory(c, c->dirs[c->depth - 1], name, file->mode);
+	else
+		take_file(c, c->dirs[c->depth - 1], name, file->mode, fd);
+}
+
+void collect_done(struct collect *c)
+{
+	finish(c);
+	close_below(c, 0);
+}

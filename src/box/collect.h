@@ -1,0 +1,24 @@
+/* Files out of a box, the front's side: writes beside the target and renames at the end. */
+#ifndef BOX_COLLECT_H
+#define BOX_COLLECT_H
+
+#include "box/link.h"
+#include "plan/plan.h"
+
+enum { COLLECT_DEPTH = 66 };
+
+struct collect {
+	const struct cordon_plan *plan;
+	int dirs[COLLECT_DEPTH]; /* dirs[0]: the target's parent; dirs[n + 1]: the directory at depth n */
+	size_t depth;            /* how many of dirs are open */
+	uint64_t bytes;
+	int current;             /* index of the --out under way, -1: none */
+	bool failed;             /* the current one */
+	char temporary[64];
+	struct cordon_error *err; /* the first failure */
+};
+void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err);
+void collect_file(struct collect *c, const struct link_file *file, int fd);
+void collect_done(struct collect *c); /* the last rename; what is unfinished is removed */
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * What the policy refused. The keeper answers each notified system call with its errno, never continuing it on a pointer;
+ * execve alone is continued, since mounts and Landlock decide it and the notice only serves the report.
+ */
+#include "box/denial.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static void count(struct link_report *report, int nr, const char *text)
+{
+	struct link_denial *d;
+
+	for (uint32_t i = 0; i < report->denial_count; i++) {
+		d = &report->denials[i];
+		if (d->nr == nr && strcmp(d->text, text) == 0) {
+			d->count++;
+			return;
+		}
+	}
+	if (report->denial_count == LINK_DENIALS) {
+		report->denials_lost++;
+		return;
+	}
+	d = &report->denials[report->denial_count++];
+	d->nr = nr;
+	d->count = 1;
+	snprintf(d->text, sizeof(d->text), "%s", text);
+}
+
+static bool is_exec(int nr)
+{
+	return nr == SYS_execve || nr == SYS_execveat;
+}
+
+/* The path argument, for the report only: the caller may change it at any time. */
+static int read_path(const struct seccomp_event *e, char *buf, size_t size)
+{
+	uint64_t address = e->args[e->nr == SYS_execveat];
+	struct iovec local = { .iov_base = buf, .iov_len = size - 1 };
+	struct iovec remote = { .iov_base = (void *)(uintptr_t)address, .iov_len = size - 1 };
+	ssize_t n = process_vm_readv(e->pid, &local, 1, &remote, 1, 0);
+
+	if (n <= 0 && address % 4096) { /* the string may end just before an unmapped page */
+		remote.iov_len = local.iov_len = 4096 - address % 4096 < size - 1 ? 4096 - address % 4096 : size - 1;
+		n = process_vm_readv(e->pid, &local, 1, &remote, 1, 0);
+	}
+	if (n <= 0)
+		return -1;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* Whether the kernel will let it run: the file is one of the listed, by inode. */
+static bool is_listed(const struct cordon_plan *plan, int pid, const char *path)
+{
+	char root_path[64];
+	auto_close int root = -1, fd = -1;
+	struct stat st, listed;
+
+	snprintf(root_path, sizeof(root_path), "/proc/%d/%s", pid, *path == '/' ? "root" : "cwd");
+	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return true; /* not to be told: no false report */
+	fd = fd_openat2(root, path, O_PATH, 0, *path == '/' ? RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS : RESOLVE_NO_MAGICLINKS);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return true; /* not there: ENOENT is no denial */
+	for (size_t i = 0; i < plan->command_paths.n; i++) {
+		auto_close int at = -1;
+
+		snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
+		at = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (at >= 0 && fstatat(at, plan->command_paths.v[i] + 1, &listed, 0) == 0 && listed.st_dev == st.st_dev &&
+		    listed.st_ino == st.st_ino)
+			return true;
+	}
+	return false;
+}
+
+static void serve_exec(const struct cordon_plan *plan, int listener, const struct seccomp_event *e, struct link_report *report)
+{
+	char path[LINK_DENIAL_TEXT] = "";
+
+	if (read_path(e, path, sizeof(path)) == 0 && *path && seccomp_still_valid(listener, e->id) &&
+	    !is_listed(plan, e->pid, path))
+		count(report, e->nr, path);
+	(void)seccomp_continue(listener, e->id);
+}
+
+unsigned denial_serve(const struct cordon_plan *plan, int listener, struct link_report *report, unsigned max)
+{
+	unsigned served = 0;
+
+	while (served < max) {
+		struct pollfd p = { .fd = listener, .events = POLLIN };
+		const struct seccomp_syscall *s;
+		struct seccomp_event e;
+		int r;
+
+		if (poll(&p, 1, 0) <= 0)
+			break;
+		if (!(p.revents & POLLIN))
+			break; /* hung up */
+		r = seccomp_receive(listener, &e);
+		if (r == -ENOENT || r == -EINTR) {
+			served++;
+			continue;
+		}
+		if (r < 0)
+			break;
+		served++;
+		if (is_exec(e.nr)) {
+			serve_exec(plan, listener, &e, report);
+			continue;
+		}
+		s = seccomp_lookup(e.nr);
+		count(report, e.nr, "");
+		(void)seccomp_refuse(listener, e.id, s ? s->errnum : ENOSYS);
+	}
+	return served;
+}
+
+static const char *kept(struct strv *sv, char *text)
+{
+	return strv_add_take(sv, text) < 0 ? NULL : sv->v[sv->n - 1];
+}
+
+static char *listed_commands(const struct cordon_plan *plan)
+{
+	auto_str struct str s = { 0 };
+
+	str_add(&s, "run one of the allowed commands (");
+	for (size_t i = 0; i < plan->commands.n; i++)
+		str_addf(&s, "%s%s", i ? ", " : "", plan->commands.v[i]);
+	str_add(&s, "), or add it with --commands");
+	return str_take(&s);
+}
+
+int denial_describe(const struct cordon_plan *plan, const struct link_denial *d, struct strv *sv, struct cordon_denial *ret)
+{
+	const struct seccomp_syscall *s = seccomp_lookup(d->nr);
+
+	ret->count = d->count;
+	if (is_exec(d->nr)) {
+		ret->what = kept(sv, str_printf("exec %s", d->text));
+		ret->rule = "process.commands";
+		ret->allow = kept(sv, listed_commands(plan));
+	} else {
+		ret->what = kept(sv, str_printf("system call %s", s ? s->name : "?"));
+		ret->rule = kept(sv, str_printf("seccomp: %s%s", plan->seccomp.strict ? "strict" : "default",
+						plan->seccomp.no_sockets ? ", no sockets" : ""));
+		ret->allow = kept(sv, str_printf("%s; do without it, no policy allows it at this level", s ? s->why : "not known"));
+	}
+	return ret->what && ret->rule && ret->allow ? 0 : -ENOMEM;
+}

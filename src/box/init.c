@@ -1,0 +1,239 @@
+/*
+ * init: pid 1 of a box. Sets it up, starts the payload, reaps, passes signals on, and ends everything when the payload or the
+ * keeper ends. Its link to the keeper is its lifeline: when that closes, init exits, and the kernel ends the pid namespace.
+ *
+ * Rights: all capabilities of the box's own user namespace until the payload's child is forked; then CAP_KILL (to end
+ * payloads of another id) and CAP_DAC_READ_SEARCH (to hand files out). Non-dumpable, outside the payload's cgroup.
+ */
+#include "box/init.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/copy.h"
+#include "box/link.h"
+#include "os/caps.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct init {
+	struct inside *in;
+	pid_t payload;
+	bool payload_gone;
+	int status; /* the payload's, as from waitpid */
+	bool reported;
+};
+
+static _Noreturn void give_up(struct inside *in, int status)
+{
+	struct link_message m = { .type = LINK_ERROR };
+
+	m.error = *in->err;
+	(void)link_send(in->link, &m, -1);
+	_exit(status);
+}
+
+static pid_t start_payload(struct inside *in)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	(void)inside_become_payload(in);
+	give_up(in, 127);
+}
+
+/* Keeps what init still has to do, and gives the rest up. */
+static int drop(struct inside *in)
+{
+	uint64_t keep = 1ULL << CAP_KILL | 1ULL << CAP_DAC_READ_SEARCH;
+	int r = 0;
+
+	for (int i = 0; i < 3; i++)
+		fd_close(&in->stdio[i]);
+	fd_close(&in->tty_slave);
+	if (in->plan->level == LEVEL_CONTAINER)
+		r = caps_lock(keep);
+	r = r < 0 ? r : caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
+	r = r < 0 ? r : process_no_new_privs();
+	return r;
+}
+
+/* ---- ending ---- */
+
+static void reap(struct init *init, int flags)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, flags)) > 0 || (pid < 0 && errno == EINTR))
+		if (pid == init->payload) {
+			init->payload_gone = true;
+			init->status = status;
+		}
+}
+
+/* Process level has no pid namespace: what is ours are our children, and whatever is reparented to us as they die. */
+static void end_children(struct init *init)
+{
+	for (int round = 0; round < 10000; round++) {
+		char path[64], text[4096], *at = text;
+		ssize_t n;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+		n = fd_read_file_at(AT_FDCWD, path, text, sizeof(text));
+		if (n <= 0)
+			break;
+		for (long pid; (pid = strtol(at, &at, 10)) > 0;)
+			(void)kill((pid_t)pid, SIGKILL);
+		reap(init, WNOHANG);
+		usleep(200);
+	}
+	reap(init, WNOHANG);
+}
+
+static void end_everything(struct init *init)
+{
+	if (init->in->plan->level == LEVEL_PROCESS) {
+		if (init->in->cgroup)
+			(void)cgroup_kill(init->in->cgroup);
+		end_children(init);
+		return;
+	}
+	/* As pid 1: every process of this namespace but ourselves. Atomic against fork: a new child sees the signal too. */
+	(void)kill(-1, SIGKILL);
+	reap(init, 0);
+}
+
+static void look_at_disk(const char *path, struct link_exit *ret)
+{
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) < 0)
+		return;
+	ret->disk_full = ret->disk_full || (fs.f_blocks && fs.f_bfree <= fs.f_blocks / 256);
+	ret->inodes_full = ret->inodes_full || (fs.f_files && fs.f_ffree < 4);
+}
+
+static uint64_t time_us(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
+static void report_exit(struct init *init)
+{
+	struct link_message m = { .type = LINK_EXITED };
+	struct rusage usage;
+
+	if (init->reported)
+		return;
+	init->reported = true;
+	end_everything(init);
+	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	m.exit.status = init->status;
+	m.exit.cpu_us = time_us(usage.ru_utime) + time_us(usage.ru_stime);
+	m.exit.maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	if (init->in->plan->level == LEVEL_CONTAINER) {
+		look_at_disk("/tmp", &m.exit);
+		look_at_disk(init->in->plan->home, &m.exit);
+	}
+	(void)link_send(init->in->link, &m, -1);
+}
+
+/* ---- serving ---- */
+
+static void serve_message(struct init *init, const struct link_message *m)
+{
+	switch (m->type) {
+	case LINK_SIGNAL:
+		if (!init->payload_gone)
+			(void)kill(-init->payload, m->signal); /* the payload leads a session of its own */
+		break;
+	case LINK_END:
+		report_exit(init);
+		break;
+	case LINK_COLLECT:
+		copy_out_send(init->in->plan, init->in->link);
+		break;
+	case LINK_OWNER:
+	case LINK_MAPPED:
+	case LINK_ERROR:
+	case LINK_LISTENER:
+	case LINK_TTY:
+	case LINK_STARTED:
+	case LINK_EXITED:
+	case LINK_FILE:
+	case LINK_COLLECTED:
+	case LINK_REPORT:
+		break; /* not for us */
+	}
+}
+
+static _Noreturn void serve(struct init *init, int signals)
+{
+	struct pollfd fds[] = { { .fd = init->in->link, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
+
+	for (;;) {
+		struct link_message m;
+		int fd = -1;
+
+		(void)poll(fds, ARRAY_LEN(fds), -1);
+		if (fds[1].revents) {
+			struct signalfd_siginfo info;
+
+			(void)!read(signals, &info, sizeof(info));
+			reap(init, WNOHANG);
+			if (init->payload_gone)
+				report_exit(init);
+		}
+		if (!fds[0].revents)
+			continue;
+		if (link_receive(init->in->link, &m, &fd) <= 0) {
+			end_everything(init);
+			_exit(0);
+		}
+		fd_close(&fd);
+		serve_message(init, &m);
+	}
+}
+
+_Noreturn void init_main(struct inside *in)
+{
+	struct init init = { .in = in };
+	struct link_message m;
+	sigset_t child;
+	int fd = -1, r, signals;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the quick way; the lifeline is the sure one */
+	if (link_receive(in->link, &m, &fd) <= 0 || m.type != LINK_MAPPED)
+		_exit(1);
+	if (in->plan->level == LEVEL_PROCESS)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	if (inside_setup(in) < 0)
+		give_up(in, 1);
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &child, NULL);
+	signals = signalfd(-1, &child, SFD_CLOEXEC);
+	init.payload = signals < 0 ? -1 : start_payload(in);
+	r = init.payload < 0 ? -errno : drop(in);
+	if (r < 0) {
+		cordon_fail(in->err, CORDON_SYSTEM, -r, "start the payload");
+		(void)fail_step(in->err, "init");
+		give_up(in, 1);
+	}
+	serve(&init, signals);
+}

@@ -1,0 +1,430 @@
+/*
+ * Becoming a box: see inside.h.
+ *
+ * init runs as root of the box's own user namespace (as the caller's mapped user where there is only one id) and sets up what
+ * needs rights. The payload's child then gives them up in an order in which each step still has what it needs:
+ * cgroup and limits first, then ids, then Landlock (after every open), then seccomp (last: what comes before needs its syscalls).
+ */
+#include "box/inside.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/link.h"
+#include "box/root.h"
+#include "os/caps.h"
+#include "os/landlock.h"
+#include "os/limits.h"
+#include "os/netns.h"
+#include "os/process.h"
+#include "plan/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct step {
+	const char *name;
+	int (*run)(struct inside *in);
+	unsigned layer; /* LAYER_BIT that is applied once it is done */
+};
+
+static int run_steps(struct inside *in, const struct step *steps, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (steps[i].run(in) < 0)
+			return fail_step(in->err, steps[i].name);
+		in->applied |= steps[i].layer;
+	}
+	return 0;
+}
+
+static int fail(struct inside *in, int errnum, const char *what)
+{
+	return cordon_fail(in->err, CORDON_SYSTEM, errnum, "%s", what);
+}
+
+static bool has(const struct inside *in, unsigned layer)
+{
+	return in->plan->layers & layer;
+}
+
+/* ---- init ---- */
+
+static int setup_session(struct inside *in)
+{
+	umask(022);
+	if (setsid() < 0 && errno != EPERM)
+		return fail(in, errno, "setsid");
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return fail(in, errno, "become non-dumpable");
+	process_set_name("cordon-init");
+	return 0;
+}
+
+/* As root: from the keeper's unmapped id to the namespace's own root, so that files can be made. */
+static int setup_identity(struct inside *in)
+{
+	int r;
+
+	if (!in->plan->as_root || in->plan->level != LEVEL_CONTAINER)
+		return 0;
+	if (!(in->namespaces & LAYER_BIT(USERNS)))
+		return 0;
+	r = caps_set_ids(0, 0, true);
+	return r < 0 ? fail(in, -r, "become the box's root") : 0;
+}
+
+static int setup_names(struct inside *in)
+{
+	if (!(in->namespaces & LAYER_BIT(UTSNS)))
+		return 0;
+	if (sethostname("cordon", 6) < 0 || setdomainname("", 0) < 0)
+		return fail(in, errno, "set the host name");
+	return 0;
+}
+
+static int setup_network(struct inside *in)
+{
+	int r;
+
+	if (!(in->namespaces & LAYER_BIT(NETNS)))
+		return 0;
+	r = netns_loopback_up();
+	return r < 0 ? fail(in, -r, "bring loopback up") : 0;
+}
+
+static int setup_root(struct inside *in)
+{
+	struct root r = {
+		.plan = in->plan,
+		.prepared = in->prepared,
+		.prepared_in = in->prepared_in,
+		.scratch = in->scratch,
+		.uid = in->uid,
+		.gid = in->gid,
+		.err = in->err,
+	};
+
+	return root_build(&r);
+}
+
+static int open_slave(struct inside *in, int master)
+{
+	char path[32];
+	int number, unlocked = 0;
+
+	if (ioctl(master, TIOCSPTLCK, &unlocked) < 0 || ioctl(master, TIOCGPTN, &number) < 0)
+		return fail(in, errno, "unlock the terminal");
+	snprintf(path, sizeof(path), "/dev/pts/%d", number);
+	in->tty_slave = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (in->tty_slave < 0 || fchown(in->tty_slave, in->uid, in->gid) < 0)
+		return fail(in, errno, "open the terminal");
+	return 0;
+}
+
+static int setup_terminal(struct inside *in)
+{
+	struct link_message m = { .type = LINK_TTY };
+	auto_close int master = -1;
+	int r;
+
+	if (!in->plan->tty)
+		return 0;
+	master = open(in->plan->level == LEVEL_CONTAINER ? "/dev/pts/ptmx" : "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (master < 0)
+		return fail(in, errno, "open a terminal");
+	if (open_slave(in, master) < 0)
+		return -1;
+	r = link_send(in->link, &m, master);
+	return r < 0 ? fail(in, -r, "hand over the terminal") : 0;
+}
+
+int inside_setup(struct inside *in)
+{
+	static const struct step steps[] = {
+		{ "session", setup_session, 0 },
+		{ "identity", setup_identity, 0 },
+		{ "names", setup_names, 0 },
+		{ "network", setup_network, 0 },
+		{ "root", setup_root, 0 },
+		{ "terminal", setup_terminal, 0 },
+	};
+	static const struct step process_steps[] = {
+		{ "session", setup_session, 0 },
+		{ "terminal", setup_terminal, 0 },
+	};
+
+	in->applied |= in->namespaces;
+	if (in->plan->level == LEVEL_PROCESS)
+		return run_steps(in, process_steps, ARRAY_LEN(process_steps));
+	return run_steps(in, steps, ARRAY_LEN(steps));
+}
+
+/* ---- the payload's child ---- */
+
+static int payload_cgroup(struct inside *in)
+{
+	int r = in->cgroup ? cgroup_join(in->cgroup) : 0;
+
+	if (in->cgroup)
+		in->applied |= LAYER_BIT(CGROUP);
+	return r < 0 ? fail(in, -r, "join the cgroup") : 0;
+}
+
+static int payload_session(struct inside *in)
+{
+	int r;
+
+	process_reset_signals();
+	if (setsid() < 0)
+		return fail(in, errno, "setsid");
+	r = process_new_keyring();
+	if (r < 0 && r != -ENOSYS)
+		return fail(in, -r, "get a keyring of its own");
+	if (in->tty_slave >= 0 && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
+		return fail(in, errno, "take the terminal");
+	return 0;
+}
+
+static int payload_stdio(struct inside *in)
+{
+	for (int i = 0; i < 3; i++)
+		if (dup2(in->tty_slave >= 0 ? in->tty_slave : in->stdio[i], i) < 0)
+			return fail(in, errno, "set up stdio");
+	umask(022);
+	return 0;
+}
+
+static int payload_limits(struct inside *in)
+{
+	const struct plan_limits *l = &in->plan->limits;
+	bool watch = in->plan->limits_by_watch;
+	struct process_limits limits = {
+		.open_files = l->open_files,
+		.file_size_bytes = l->file_size_bytes,
+		.cpu_seconds = (l->cpu_time_ms + 999) / 1000 + 1,
+		.data_bytes = watch ? l->memory_bytes : 0,
+		.processes = watch ? l->processes : 0,
+	};
+	int r = limits_apply(&limits);
+
+	return r < 0 ? fail(in, -r, "set resource limits") : 0;
+}
+
+static int payload_workdir(struct inside *in)
+{
+	const char *dir = in->work ? in->work : in->plan->workdir;
+
+	if (chdir(dir) == 0)
+		return 0;
+	cordon_fail(in->err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "working directory '%s'", dir);
+	return fail_hint(in->err, "the box sees its home '%s', /tmp and what is mounted with --ro and --rw", in->plan->home);
+}
+
+static int payload_identity(struct inside *in)
+{
+	bool privileged = in->plan->level == LEVEL_CONTAINER || in->plan->as_root;
+	int r = 0;
+
+	if (privileged) {
+		r = caps_lock(0);
+		r = r < 0 ? r : caps_set_ids(in->uid, in->gid, in->plan->as_root);
+	}
+	r = r < 0 ? r : caps_set(0);
+	return r < 0 ? fail(in, -r, "drop to the unprivileged user") : 0;
+}
+
+static int payload_no_new_privs(struct inside *in)
+{
+	int r = process_no_new_privs();
+
+	return r < 0 ? fail(in, -r, "set no_new_privs") : 0;
+}
+
+struct grant {
+	const char *path;
+	unsigned access;
+};
+
+static int grant_all(struct inside *in, int ruleset, const struct grant *grants, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		int r = landlock_allow_path(ruleset, in->plan->landlock_abi, grants[i].path, grants[i].access);
+
+		if (r < 0)
+			return cordon_fail(in->err, CORDON_SYSTEM, -r, "Landlock rule for '%s'", grants[i].path);
+	}
+	return 0;
+}
+
+static int grant_mounts(struct inside *in, int ruleset, unsigned exec)
+{
+	for (size_t i = 0; i < in->plan->mount_count; i++) {
+		const struct plan_mount *m = &in->plan->mounts[i];
+		const struct grant g = { in->work ? m->source : m->dest, LANDLOCK_READ | exec | (m->writable ? LANDLOCK_WRITE : 0) };
+
+		if (grant_all(in, ruleset, &g, 1) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < in->plan->private_count; i++) {
+		const struct grant g = { in->plan->privates[i].dest, LANDLOCK_READ | LANDLOCK_WRITE | exec };
+
+		if (!in->work && grant_all(in, ruleset, &g, 1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The whole private root may be read; only what is writable may be written. A path from outside never passes our root. */
+static int grant_container(struct inside *in, int ruleset)
+{
+	unsigned exec = in->plan->exec_lock ? 0 : LANDLOCK_EXEC, rw = LANDLOCK_READ | LANDLOCK_WRITE | exec;
+	const struct grant grants[] = {
+		{ "/", LANDLOCK_READ | exec },	{ "/tmp", rw },
+		{ in->plan->home, rw },		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
+		{ "/proc", LANDLOCK_READ | LANDLOCK_WRITE },
+	};
+
+	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0 || grant_mounts(in, ruleset, exec) < 0)
+		return -1;
+	for (size_t i = 0; in->plan->exec_lock && i < in->plan->command_paths.n; i++) {
+		const struct grant g = { in->plan->command_paths.v[i], LANDLOCK_READ | LANDLOCK_EXEC };
+
+		if (grant_all(in, ruleset, &g, 1) < 0)
+			return -1;
+	}
+	for (size_t i = 0; in->plan->exec_lock && i < in->plan->loader_paths.n; i++) {
+		const struct grant g = { in->plan->loader_paths.v[i], LANDLOCK_READ | LANDLOCK_EXEC };
+
+		if (grant_all(in, ruleset, &g, 1) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Without mounts of its own, Landlock is the first lock: system directories, a few devices, one private directory. */
+static int grant_process(struct inside *in, int ruleset)
+{
+	const unsigned rx = LANDLOCK_READ | LANDLOCK_EXEC;
+	const struct grant grants[] = {
+		{ "/usr", rx }, { "/bin", rx }, { "/sbin", rx }, { "/lib", rx }, { "/lib32", rx }, { "/lib64", rx },
+		{ "/etc/ld.so.cache", LANDLOCK_READ }, { "/etc/ld.so.conf", LANDLOCK_READ }, { "/etc/ld.so.conf.d", LANDLOCK_READ },
+		{ "/etc/alternatives", rx }, { "/etc/localtime", LANDLOCK_READ }, { "/etc/timezone", LANDLOCK_READ },
+		{ "/etc/nsswitch.conf", LANDLOCK_READ }, { "/etc/mime.types", LANDLOCK_READ }, { "/etc/ssl/certs", LANDLOCK_READ },
+		{ "/etc/ssl/openssl.cnf", LANDLOCK_READ }, { "/etc/services", LANDLOCK_READ }, { "/etc/protocols", LANDLOCK_READ },
+		{ "/etc/java-17-openjdk", LANDLOCK_READ }, { "/etc/perl", LANDLOCK_READ }, { "/etc/python3", LANDLOCK_READ },
+		{ "/dev/null", LANDLOCK_READ | LANDLOCK_WRITE }, { "/dev/zero", LANDLOCK_READ | LANDLOCK_WRITE },
+		{ "/dev/full", LANDLOCK_READ | LANDLOCK_WRITE }, { "/dev/random", LANDLOCK_READ }, { "/dev/urandom", LANDLOCK_READ },
+		{ "/dev/tty", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE }, { "/proc/meminfo", LANDLOCK_READ },
+		{ "/proc/cpuinfo", LANDLOCK_READ }, { "/proc/stat", LANDLOCK_READ },
+		{ "/proc/filesystems", LANDLOCK_READ }, { "/proc/sys/kernel/osrelease", LANDLOCK_READ },
+		{ "/proc/sys/vm/overcommit_memory", LANDLOCK_READ }, { "/sys/devices/system/cpu", LANDLOCK_READ },
+		{ in->work, rx | LANDLOCK_WRITE },
+	};
+
+	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0)
+		return -1;
+	return grant_mounts(in, ruleset, LANDLOCK_EXEC);
+}
+
+static int payload_landlock(struct inside *in)
+{
+	auto_close int ruleset = -1;
+	int r;
+
+	if (!has(in, LAYER_BIT(LANDLOCK)))
+		return 0;
+	ruleset = landlock_new(in->plan->landlock_abi, in->plan->level == LEVEL_PROCESS);
+	if (ruleset < 0)
+		return fail(in, -ruleset, "make a Landlock ruleset");
+	if ((in->work ? grant_process(in, ruleset) : grant_container(in, ruleset)) < 0)
+		return -1;
+	r = landlock_restrict(ruleset);
+	if (r < 0)
+		return fail(in, -r, "apply Landlock");
+	in->applied |= LAYER_BIT(LANDLOCK);
+	return 0;
+}
+
+static int payload_seccomp(struct inside *in)
+{
+	struct link_message m = { .type = LINK_LISTENER };
+	struct seccomp_filter filter = seccomp_choose(&in->plan->seccomp);
+	auto_close int listener = -1;
+	int r;
+
+	if (!has(in, LAYER_BIT(SECCOMP)))
+		return 0;
+	r = seccomp_install(&filter, in->plan->seccomp.notify);
+	if (r < 0)
+		return fail(in, -r, "install the seccomp filter");
+	in->applied |= LAYER_BIT(SECCOMP);
+	if (!in->plan->seccomp.notify)
+		return 0;
+	listener = r;
+	r = link_send(in->link, &m, listener);
+	return r < 0 ? fail(in, -r, "hand over the seccomp listener") : 0;
+}
+
+static int payload_started(struct inside *in)
+{
+	struct link_message m = { .type = LINK_STARTED, .layers = in->applied };
+	int r = link_send(in->link, &m, -1);
+
+	return r < 0 ? fail(in, -r, "report the start") : 0;
+}
+
+/* As execvpe would, but in the box's PATH and with an error that says what was looked for. */
+static int payload_exec(struct inside *in)
+{
+	char *const *argv = in->plan->argv.v, *const *env = in->plan->env.v;
+	const char *name = argv[0], *at = PLAN_PATH;
+	int seen = ENOENT;
+
+	if (strchr(name, '/')) {
+		execve(name, argv, env);
+		seen = errno;
+		at = "";
+	}
+	while (*at) {
+		size_t n = strcspn(at, ":");
+		char path[4096];
+
+		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)n, at, name) < sizeof(path))
+			execve(path, argv, env);
+		if (errno != ENOENT && errno != ENOTDIR)
+			seen = errno;
+		at += n + (at[n] == ':');
+	}
+	if (seen == ENOENT) {
+		cordon_fail(in->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
+		return fail_hint(in->err, "the box sees the host's /usr and what is mounted with --ro and --rw; PATH is %s", PLAN_PATH);
+	}
+	return cordon_fail(in->err, CORDON_NOT_EXECUTABLE, seen, "'%s' cannot be executed", name);
+}
+
+int inside_become_payload(struct inside *in)
+{
+	static const struct step steps[] = {
+		{ "cgroup", payload_cgroup, 0 },
+		{ "payload session", payload_session, 0 },
+		{ "stdio", payload_stdio, 0 },
+		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
+		{ "payload identity", payload_identity, 0 },
+		{ "workdir", payload_workdir, 0 },	 /* with the payload's own rights */
+		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
+		{ "landlock", payload_landlock, 0 },	 /* after every open */
+		{ "seccomp", payload_seccomp, 0 },	 /* last: what comes before needs its syscalls */
+		{ "started", payload_started, 0 },
+		{ "exec", payload_exec, 0 },
+	};
+
+	return run_steps(in, steps, ARRAY_LEN(steps));
+}

@@ -1,0 +1,31 @@
+/*
+ * Becoming a box: the steps of init and of the payload's child, in the order they run. A step that fails names itself in the
+ * error. A layer counts as applied when its step is done.
+ */
+#ifndef BOX_INSIDE_H
+#define BOX_INSIDE_H
+
+#include "plan/plan.h"
+
+struct inside {
+	const struct cordon_plan *plan;
+	const struct cgroup *cgroup; /* NULL: none */
+	int link;         /* to the keeper */
+	int stdio[3];     /* the payload's pipes; unused with a terminal */
+	int tty_slave;    /* -1: none */
+	const int *prepared, *prepared_in; /* see box/root.h */
+	int scratch;
+	unsigned applied; /* LAYER_BIT */
+	unsigned namespaces; /* layers that came with the clone */
+	uid_t uid;        /* the payload's ids as seen from inside */
+	gid_t gid;
+	char *work;       /* process level: the private directory on the host */
+	struct cordon_error *err;
+};
+
+/* init: everything that needs rights. */
+int inside_setup(struct inside *in);
+/* The payload's child: takes its rights away one by one and executes. Returns only on failure. */
+int inside_become_payload(struct inside *in);
+
+#endif

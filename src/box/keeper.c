@@ -1,0 +1,514 @@
+/*
+ * The keeper: owns one box from before anything of it exists until nothing of it is left.
+ *
+ * Forked by the front, with the caller's rights. Makes the cgroup, the scratch directory and the placeholders, clones init into
+ * the new namespaces, writes its id maps, then sits in one poll loop: deadline, CPU time, the front, init, and the seccomp
+ * listener. It carries no output and parses no byte of the payload. If the front dies it ends the box; if it dies itself, init ends
+ * with its lifeline and the front (or a later start) undoes what lasts.
+ */
+#include "box/keeper.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/owner.h"
+#include "box/denial.h"
+#include "box/init.h"
+#include "box/lasting.h"
+#include "box/link.h"
+#include "box/prepare.h"
+#include "box/watch.h"
+#include "os/probe.h"
+#include "os/process.h"
+#include "os/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
+	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
+	COLLECT_MS = 600000, /* copying out */
+	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
+};
+
+struct keeper {
+	struct cordon_plan *plan;
+	const struct keeper_fds *fds;
+	char owner[OWNER_NAME_MAX];
+	struct prepared prepared;
+	struct cgroup cgroup;
+	bool has_cgroup;
+	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
+	pid_t init_pid;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, denied;
+	bool ending, done, front_gone, swept;
+	struct link_report report;
+};
+
+/* ---- building ---- */
+
+static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
+{
+	const struct plan_limits *l = &k->plan->limits;
+	struct cgroup_limits limits;
+	int r;
+
+	if (!(k->plan->layers & LAYER_BIT(CGROUP)))
+		return 0;
+	r = prepare_scope(k->plan, k->owner);
+	limits = (struct cgroup_limits){
+		.memory_bytes = k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
+		.processes = k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
+		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
+		.read_bps = l->read_bps,
+		.write_bps = l->write_bps,
+	};
+	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
+		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &limits);
+		k->has_cgroup = r == 0;
+	}
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "make the cgroup");
+	(void)fail_hint(err, "%s%s", k->plan->cgroup.why, k->plan->cgroup.remedy);
+	return fail_step(err, "cgroup");
+}
+
+static uint64_t clone_flags(unsigned layers)
+{
+	static const struct {
+		unsigned layer;
+		uint64_t flag;
+	} rows[] = {
+		{ LAYER_BIT(USERNS), CLONE_NEWUSER }, { LAYER_BIT(MOUNTNS), CLONE_NEWNS },   { LAYER_BIT(PIDNS), CLONE_NEWPID },
+		{ LAYER_BIT(NETNS), CLONE_NEWNET },   { LAYER_BIT(IPCNS), CLONE_NEWIPC },    { LAYER_BIT(UTSNS), CLONE_NEWUTS },
+		{ LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
+	};
+	uint64_t flags = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (layers & rows[i].layer)
+			flags |= rows[i].flag;
+	return flags;
+}
+
+#define NAMESPACES                                                                                                   \
+	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
+	 LAYER_BIT(CGROUPNS))
+
+static _Noreturn void become_init(struct keeper *k, int link)
+{
+	struct cordon_error err = { 0 };
+	bool own_ids = k->plan->level == LEVEL_CONTAINER && (k->plan->layers & LAYER_BIT(USERNS));
+	struct inside in = {
+		.plan = k->plan,
+		.cgroup = k->has_cgroup ? &k->cgroup : NULL,
+		.link = link,
+		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
+		.tty_slave = -1,
+		.prepared = k->prepared.mounts,
+		.prepared_in = k->prepared.ins,
+		.scratch = k->prepared.scratch,
+		.namespaces = k->plan->layers & NAMESPACES,
+		.uid = own_ids ? PLAN_UID : k->prepared.uid,
+		.gid = own_ids ? PLAN_GID : k->prepared.gid,
+		.work = k->prepared.work,
+		.err = &err,
+	};
+	int front = k->fds->front;
+
+	fd_close(&front);
+	fd_close(&k->link);
+	init_main(&in);
+}
+
+static int map_ids(struct keeper *k, struct cordon_error *err)
+{
+	const struct cordon_plan *p = k->plan;
+	const struct id_range root_uids[] = { { 0, k->prepared.uid + 1, 1 }, { PLAN_UID, k->prepared.uid, 1 } };
+	const struct id_range own_uid = { PLAN_UID, p->caller_uid, 1 }, own_gid = { PLAN_GID, p->caller_gid, 1 };
+	int r;
+
+	if (!(p->layers & LAYER_BIT(USERNS)))
+		return 0;
+	if (p->as_root)
+		r = userns_write_maps(k->init_pid, root_uids, 2, root_uids, 2, false);
+	else
+		r = userns_write_maps(k->init_pid, &own_uid, 1, &own_gid, 1, true);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "write the id maps");
+	(void)fail_hint(err, "an AppArmor or sysctl rule may take the rights away from new user namespaces; see `cordon doctor`");
+	return fail_step(err, "userns");
+}
+
+static int clone_init(struct keeper *k, int link, struct cordon_error *err)
+{
+	char why[512], remedy[512];
+	pid_t pid;
+
+	pid = process_clone(clone_flags(k->plan->layers), &k->init);
+	if (pid < 0 && (k->plan->may_degrade & k->plan->layers & NAMESPACES)) {
+		k->plan->degraded |= k->plan->may_degrade & k->plan->layers & NAMESPACES;
+		k->plan->layers &= ~k->plan->degraded;
+		if (k->plan->degraded & LAYER_BIT(NETNS))
+			k->plan->seccomp.no_sockets = true;
+		pid = process_clone(clone_flags(k->plan->layers), &k->init);
+	}
+	if (pid == 0)
+		become_init(k, link);
+	if (pid > 0) {
+		k->init_pid = pid;
+		return 0;
+	}
+	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy, sizeof(remedy));
+	cordon_fail(err, CORDON_UNAVAILABLE, -pid, "new namespaces are refused (%s)", why);
+	(void)fail_hint(err, "%s", remedy);
+	return fail_step(err, "namespaces");
+}
+
+static int keeper_build(struct keeper *k, struct cordon_error *err)
+{
+	struct link_message go = { .type = LINK_MAPPED };
+	auto_close int theirs = -1;
+	int pair[2], r;
+
+	if (keeper_cgroup(k, err) < 0 || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
+	k->link = pair[0];
+	theirs = pair[1];
+	if (clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
+		return -1;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
+	r = link_send(k->link, &go, -1);
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "start init");
+	for (int i = 0; i < 3; i++) {
+		int fd = k->fds->stdio[i];
+
+		fd_close(&fd);
+	}
+	return 0;
+}
+
+/* ---- ending ---- */
+
+static void keeper_end(struct keeper *k)
+{
+	struct link_message m = { .type = LINK_END };
+
+	if (k->ending)
+		return;
+	k->ending = true;
+	k->deadline_us = clock_us() + END_MS * 1000ULL;
+	if (!k->report.started || link_send(k->link, &m, -1) < 0)
+		(void)process_signal(k->init, SIGKILL);
+}
+
+static void note_error(struct keeper *k, const struct cordon_error *err)
+{
+	if (k->report.error.code == CORDON_OK)
+		k->report.error = *err;
+}
+
+/* ---- the loop ---- */
+
+static void from_init(struct keeper *k)
+{
+	struct link_message m;
+	int fd = -1, r = link_receive(k->link, &m, &fd);
+
+	if (r <= 0) {
+		fd_close(&k->link);
+		return;
+	}
+	switch (m.type) {
+	case LINK_ERROR:
+		note_error(k, &m.error);
+		break;
+	case LINK_LISTENER:
+		k->listener = STEAL_FD(fd);
+		break;
+	case LINK_STARTED:
+		k->report.started = true;
+		k->report.layers = m.layers;
+		k->started_us = clock_us();
+		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
+		k->cpu_check_us = k->started_us;
+		break;
+	case LINK_EXITED:
+		k->report.exit = m.exit;
+		k->report.has_exit = true;
+		k->report.wall_us = k->started_us ? clock_us() - k->started_us : 0;
+		k->ending = true;
+		k->done = true;
+		break;
+	case LINK_TTY:
+	case LINK_FILE:
+	case LINK_COLLECTED:
+		(void)link_send(k->fds->front, &m, fd);
+		k->done = k->done || m.type == LINK_COLLECTED;
+		break;
+	case LINK_OWNER:
+	case LINK_MAPPED:
+	case LINK_SIGNAL:
+	case LINK_END:
+	case LINK_COLLECT:
+	case LINK_REPORT:
+		break; /* not from init */
+	}
+	fd_close(&fd);
+}
+
+static void from_front(struct keeper *k)
+{
+	struct link_message m;
+	int fd = -1, r = link_receive(k->fds->front, &m, &fd);
+
+	fd_close(&fd);
+	if (r <= 0) {
+		k->front_gone = true;
+		k->report.cancelled = true;
+		keeper_end(k);
+	} else if (m.type == LINK_SIGNAL) {
+		(void)link_send(k->link, &m, -1);
+	} else if (m.type == LINK_END) {
+		k->report.cancelled = m.reason == LINK_CANCEL;
+		k->report.over_output = m.reason == LINK_OUTPUT;
+		keeper_end(k);
+	}
+}
+
+static void on_deadline(struct keeper *k)
+{
+	struct link_message m = { .type = LINK_SIGNAL, .signal = SIGTERM };
+
+	if (k->ending || !k->report.started) {
+		if (!k->ending)
+			cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "building the box");
+		k->ending = true;
+		k->deadline_us = UINT64_MAX;
+		(void)process_signal(k->init, SIGKILL);
+		return;
+	}
+	k->report.timed_out = true;
+	if (k->plan->limits.grace_ms && !k->term_us) {
+		k->term_us = clock_us();
+		k->deadline_us = k->term_us + k->plan->limits.grace_ms * 1000;
+		(void)link_send(k->link, &m, -1);
+		return;
+	}
+	keeper_end(k);
+}
+
+/* CPU time in all: the next look is when it could be used up at the earliest. */
+static void check_cpu(struct keeper *k, uint64_t now)
+{
+	uint64_t limit = k->plan->limits.cpu_time_ms * 1000, used, milli = k->plan->limits.cpu_milli, wait;
+	struct watch_usage usage = { 0 };
+
+	if (k->plan->limits_by_watch) {
+		watch_read(k->init_pid, &usage);
+		used = k->has_cgroup ? cgroup_read_cpu_us(&k->cgroup) : usage.cpu_us;
+		if (usage.memory_bytes > k->report.memory_peak_bytes)
+			k->report.memory_peak_bytes = usage.memory_bytes;
+		if (usage.memory_bytes > k->plan->limits.memory_bytes) {
+			k->report.over_memory = true;
+			keeper_end(k);
+			return;
+		}
+	} else {
+		used = cgroup_read_cpu_us(&k->cgroup);
+	}
+	if (k->prepared.scratch >= 0 && k->plan->storage == PLAN_STORAGE_WATCH &&
+	    watch_tree(k->prepared.scratch, &usage) == 0 &&
+	    (usage.disk_bytes > k->plan->limits.disk_bytes || usage.inodes > k->plan->limits.inodes)) {
+		k->report.over_disk = true;
+		keeper_end(k);
+		return;
+	}
+	if (used >= limit) {
+		k->report.out_of_cpu = true;
+		keeper_end(k);
+		return;
+	}
+	wait = (limit - used) * 1000 / (milli ? milli : 1000);
+	if ((k->plan->limits_by_watch || k->plan->storage == PLAN_STORAGE_WATCH) && wait > 50000)
+		wait = 50000;
+	k->cpu_check_us = now + (wait > 5000 ? wait : 5000);
+}
+
+static void on_listener(struct keeper *k, uint64_t now)
+{
+	unsigned answered = denial_serve(k->plan, k->listener, &k->report, 64);
+
+	if (!answered) {
+		fd_close(&k->listener); /* everyone who used the filter is gone */
+		return;
+	}
+	k->denied += answered;
+	if (k->denied > DENIALS_FREE)
+		k->throttle_us = now + 1000;
+}
+
+static int next_timeout_ms(const struct keeper *k, uint64_t now)
+{
+	uint64_t at = k->deadline_us;
+
+	if (k->report.started && !k->ending && k->cpu_check_us < at)
+		at = k->cpu_check_us;
+	if (k->throttle_us > now && k->throttle_us < at)
+		at = k->throttle_us;
+	if (at <= now)
+		return 0;
+	at = (at - now + 999) / 1000;
+	return at > 3600000 ? 3600000 : (int)at;
+}
+
+/* One turn. Returns once something happened; false when init is gone. */
+static bool keeper_turn(struct keeper *k)
+{
+	uint64_t now = clock_us();
+	struct pollfd fds[] = {
+		{ .fd = k->link, .events = POLLIN },
+		{ .fd = k->front_gone ? -1 : k->fds->front, .events = POLLIN },
+		{ .fd = k->init, .events = POLLIN },
+		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
+	};
+
+	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
+	now = clock_us();
+	if (fds[3].revents)
+		on_listener(k, now);
+	if (fds[0].revents) {
+		from_init(k);
+		return true;
+	}
+	if (fds[1].revents)
+		from_front(k);
+	if (fds[2].revents)
+		return false;
+	if (now >= k->deadline_us)
+		on_deadline(k);
+	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
+		check_cpu(k, now);
+	return true;
+}
+
+static void keeper_sweep(struct keeper *k)
+{
+	if (k->swept || !k->report.started)
+		return;
+	k->swept = true;
+	lasting_sweep(&k->plan->cgroup, k->plan->state_dir, k->plan->scratch_dir);
+}
+
+/* Files of --out, once everything in the box stands still. */
+static void keeper_collect(struct keeper *k)
+{
+	struct link_message m = { .type = LINK_COLLECT };
+
+	if (!k->report.has_exit || !k->plan->out_count || k->front_gone)
+		return;
+	k->done = false;
+	k->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
+	if (link_send(k->link, &m, -1) == 0)
+		while (!k->done && !k->front_gone && keeper_turn(k))
+			;
+}
+
+static void keeper_account(struct keeper *k)
+{
+	struct cgroup_usage usage = { 0 };
+
+	k->report.cpu_us = k->report.exit.cpu_us;
+	if (k->report.exit.maxrss_bytes > k->report.memory_peak_bytes)
+		k->report.memory_peak_bytes = k->report.exit.maxrss_bytes;
+	if (!k->report.wall_us && k->started_us)
+		k->report.wall_us = clock_us() - k->started_us;
+	k->report.degraded = k->plan->degraded;
+	k->report.limits_by_watch = k->plan->limits_by_watch;
+	if (!k->has_cgroup || cgroup_read_usage(&k->cgroup, &usage) < 0)
+		return;
+	if (usage.cpu_us)
+		k->report.cpu_us = usage.cpu_us;
+	if (usage.memory_peak_bytes)
+		k->report.memory_peak_bytes = usage.memory_peak_bytes;
+	k->report.oom_kills = usage.oom_kills;
+	k->report.process_refusals = usage.process_refusals;
+}
+
+static void keeper_watch(struct keeper *k)
+{
+	k->deadline_us = clock_us() + SETUP_MS * 1000ULL;
+	while (!k->done && keeper_turn(k))
+		keeper_sweep(k);
+	/* What init said last may still be on its way. */
+	while (!k->done && k->link >= 0)
+		from_init(k);
+	keeper_account(k);
+	keeper_collect(k);
+}
+
+/* Rights and fds down to what a keeper needs; the caller's terminal, handlers and files are not its business. */
+static void keeper_begin(const struct cordon_plan *plan, const struct keeper_fds *fds)
+{
+	auto_free int *keep = calloc(8 + plan->mount_count + plan->in_count, sizeof(*keep));
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	size_t n = 0;
+
+	if (!keep)
+		_exit(1);
+	process_reset_signals();
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+	(void)setsid();
+	process_set_name("cordon-keeper");
+	keep[n++] = fds->front;
+	for (int i = 0; i < 3; i++)
+		keep[n++] = fds->stdio[i];
+	keep[n++] = plan->root_fd;
+	for (size_t i = 0; i < plan->mount_count; i++)
+		keep[n++] = plan->mounts[i].fd;
+	for (size_t i = 0; i < plan->in_count; i++)
+		keep[n++] = plan->ins[i].fd;
+	(void)process_close_others(keep, n);
+}
+
+_Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
+{
+	struct keeper k = { .plan = plan, .fds = fds, .cgroup = CGROUP_INIT, .link = -1, .init = -1, .listener = -1,
+			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX };
+	struct link_message m = { .type = LINK_OWNER };
+	int r;
+
+	keeper_begin(plan, fds);
+	r = owner_name(k.owner);
+	memcpy(m.owner, k.owner, sizeof(m.owner));
+	if (r < 0 || link_send(fds->front, &m, -1) < 0)
+		_exit(1);
+	if (keeper_build(&k, &k.report.error) == 0)
+		keeper_watch(&k);
+	process_end(&k.init);
+	fd_close(&k.link);
+	fd_close(&k.listener);
+	if (k.has_cgroup)
+		(void)cgroup_destroy(&k.cgroup);
+	prepare_done(&k.prepared);
+	lasting_undo(plan, k.owner, plan->keep);
+	m.type = LINK_REPORT;
+	m.report = k.report;
+	(void)link_send(fds->front, &m, -1);
+	_exit(0);
+}

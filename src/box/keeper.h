@@ -1,0 +1,15 @@
+/* The keeper: the process outside that owns one box. */
+#ifndef BOX_KEEPER_H
+#define BOX_KEEPER_H
+
+#include "plan/plan.h"
+
+struct keeper_fds {
+	int front;    /* link to the front */
+	int stdio[3]; /* the payload's ends */
+};
+
+/* Builds the box, watches over it, takes it down and reports. Runs in a process of its own, forked for it. */
+_Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds);
+
+#endif

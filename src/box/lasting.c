@@ -1,0 +1,36 @@
+/* What lasts on the host, and how it goes away: see lasting.h. Keeper and front, with the caller's rights. */
+#include "box/lasting.h"
+
+#include "box/protect.h"
+#include "box/scratch.h"
+#include "os/probe.h"
+#include "policy/config.h"
+
+void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch)
+{
+	/* The opposite order of making them. */
+	if ((plan->storage != PLAN_STORAGE_MEMORY || plan->level == LEVEL_PROCESS) && !keep_scratch)
+		scratch_undo(plan->scratch_dir, owner);
+	if (plan->protect_count)
+		placeholder_undo(plan->state_dir, owner);
+	if (plan->layers & LAYER_BIT(CGROUP))
+		(void)cgroup_destroy_named(&plan->cgroup, owner);
+}
+
+void lasting_sweep(const struct cgroup_host *cgroup, const char *state_dir, const char *scratch_dir)
+{
+	scratch_sweep(scratch_dir);
+	placeholder_sweep(state_dir);
+	cgroup_sweep(cgroup);
+}
+
+void cordon_sweep(void)
+{
+	const struct config *config = config_get(NULL);
+	struct cgroup_host host;
+
+	if (!config)
+		return;
+	cgroup_probe(&host);
+	lasting_sweep(&host, config->state_dir, config->scratch_dir);
+}

@@ -1,0 +1,65 @@
+/* Messages between front, keeper and init: see link.h. */
+#include "box/link.h"
+
+#include "base/fd.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+static size_t link_size(enum link_type type)
+{
+	const size_t head = offsetof(struct link_message, owner);
+
+	switch (type) {
+	case LINK_OWNER:
+		return head + OWNER_NAME_MAX;
+	case LINK_ERROR:
+		return head + sizeof(struct cordon_error);
+	case LINK_STARTED:
+		return head + sizeof(unsigned);
+	case LINK_EXITED:
+		return head + sizeof(struct link_exit);
+	case LINK_SIGNAL:
+	case LINK_END:
+		return head + sizeof(int);
+	case LINK_FILE:
+		return head + sizeof(struct link_file);
+	case LINK_REPORT:
+		return sizeof(struct link_message);
+	case LINK_MAPPED:
+	case LINK_LISTENER:
+	case LINK_TTY:
+	case LINK_COLLECT:
+	case LINK_COLLECTED:
+		break;
+	}
+	return head;
+}
+
+int link_send(int sock, const struct link_message *m, int fd)
+{
+	return fd_send(sock, m, link_size(m->type), &fd, fd >= 0);
+}
+
+int link_receive(int sock, struct link_message *m, int *ret_fd)
+{
+	size_t n_fds = 0;
+	int fd = -1;
+	ssize_t n;
+
+	*ret_fd = -1;
+	memset(m, 0, offsetof(struct link_message, owner));
+	n = fd_recv(sock, m, sizeof(*m), &fd, 1, &n_fds);
+	if (n < 0)
+		return n == -ECONNRESET ? 0 : (int)n;
+	if (n_fds)
+		*ret_fd = fd;
+	if (n == 0)
+		return 0;
+	if ((size_t)n < sizeof(m->type) || (size_t)n != link_size(m->type)) {
+		fd_close(ret_fd);
+		return -EPROTO;
+	}
+	return 1;
+}

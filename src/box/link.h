@@ -1,0 +1,90 @@
+/*
+ * What front, keeper and init tell each other, over SOCK_SEQPACKET pairs: whole messages, fds alongside.
+ *
+ *	front <-> keeper <-> init (and, until it executes, the payload's child)
+ *
+ * Nothing here is ever written by a payload: the child's copy of the socket is close-on-exec.
+ */
+#ifndef BOX_LINK_H
+#define BOX_LINK_H
+
+#include "base/error.h"
+#include "base/owner.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum link_type {
+	LINK_OWNER = 1, /* keeper -> front: the name that everything lasting will carry; before anything is made */
+	LINK_MAPPED,    /* keeper -> init: the id maps are written, go on */
+	LINK_ERROR,     /* init -> keeper: a step failed */
+	LINK_LISTENER,  /* child -> keeper, with fd: the seccomp listener */
+	LINK_TTY,       /* init -> keeper -> front, with fd: the master side */
+	LINK_STARTED,   /* child -> keeper: every step is done, execve is next */
+	LINK_EXITED,    /* init -> keeper: the payload and all its descendants are gone */
+	LINK_SIGNAL,    /* front -> keeper -> init: for the payload */
+	LINK_END,       /* front -> keeper: cancel. keeper -> init: kill everything, then LINK_EXITED */
+	LINK_COLLECT,   /* keeper -> init: send the files of --out */
+	LINK_FILE,      /* init -> keeper -> front, with fd for a regular file */
+	LINK_COLLECTED, /* init -> keeper -> front: no more files */
+	LINK_REPORT,    /* keeper -> front: the end */
+};
+
+enum link_reason { LINK_CANCEL, LINK_OUTPUT }; /* why the front ends a run */
+
+struct link_exit {
+	int status;         /* as from waitpid */
+	uint64_t cpu_us;    /* of everything that was reaped */
+	uint64_t maxrss_bytes; /* of the largest process */
+	bool disk_full, inodes_full;
+};
+
+/* One entry of a tree that is copied out. */
+struct link_file {
+	uint32_t index; /* which --out */
+	uint32_t depth; /* 0: the named path itself */
+	uint32_t mode;  /* S_IFMT and permission bits */
+	uint64_t size;
+	char name[256]; /* one component; empty at depth 0 */
+};
+
+enum { LINK_DENIALS = 32, LINK_DENIAL_TEXT = 160 };
+struct link_denial {
+	int nr;         /* system call; -1 with text */
+	uint64_t count;
+	char text[LINK_DENIAL_TEXT]; /* exec: the path */
+};
+
+struct link_report {
+	bool started, timed_out, cancelled, out_of_cpu, over_output, over_disk, over_memory;
+	struct link_exit exit;
+	bool has_exit;
+	uint64_t wall_us, cpu_us, memory_peak_bytes, oom_kills, process_refusals;
+	unsigned layers, degraded;
+	bool limits_by_watch;
+	struct cordon_error error; /* code CORDON_OK: none */
+	uint32_t denial_count;
+	uint64_t denials_lost;     /* distinct ones beyond the table */
+	struct link_denial denials[LINK_DENIALS];
+};
+
+struct link_message {
+	enum link_type type;
+	union {
+		char owner[OWNER_NAME_MAX];
+		struct cordon_error error;
+		unsigned layers;
+		struct link_exit exit;
+		int signal;
+		enum link_reason reason;
+		struct link_file file;
+		struct link_report report;
+	};
+};
+
+/* 0 or -errno. fd -1: none. */
+int link_send(int sock, const struct link_message *m, int fd);
+/* 1: a message; 0: the other side is gone; -errno (-EAGAIN on a non-blocking socket). *ret_fd is -1 or the caller's to close. */
+int link_receive(int sock, struct link_message *m, int *ret_fd);
+
+#endif

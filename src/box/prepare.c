@@ -1,0 +1,125 @@
+/* What the keeper makes before init exists: see prepare.h. */
+#include "box/prepare.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/protect.h"
+#include "box/scratch.h"
+#include "os/mount.h"
+#include "os/scope.h"
+#include "os/userns.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As root each box has two host ids of its own, from a range that no account uses: the keeper's pid makes them unique. */
+enum { UID_BASE = 0x60000000 };
+
+int prepare_scope(struct cordon_plan *plan, const char *owner)
+{
+	int r;
+
+	if (!plan->cgroup.needs_scope)
+		return 0;
+	r = scope_request(owner, getpid(), 2000);
+	if (r == 0)
+		cgroup_probe(&plan->cgroup);
+	if (r == 0 && plan->cgroup.mode != CGROUP_NONE)
+		return 0;
+	/* No scope after all: the limits are watched, and the result says so. */
+	plan->cgroup.mode = CGROUP_NONE;
+	plan->layers &= ~LAYER_BIT(CGROUP);
+	plan->limits_by_watch = true;
+	return 0;
+}
+
+static int fail_idmap(const struct plan_mount *m, int r, struct cordon_error *err)
+{
+	cordon_fail(err, CORDON_UNAVAILABLE, -r, "'%s' cannot be given to the box's user (idmapped mount)", m->source);
+	(void)fail_hint(err, "this file system or kernel has no idmapped mounts; run cordon as the user who owns '%s'", m->source);
+	return fail_step(err, "idmap");
+}
+
+/* A detached copy in which `owner` is the box's user. Returns the tree, or -errno. */
+static int idmapped(int source, struct id_range uid, struct id_range gid)
+{
+	auto_close int tree = mount_clone(source, "", true), userns = -1;
+	int r;
+
+	if (tree < 0)
+		return tree;
+	userns = userns_for_idmap(&uid, &gid);
+	r = userns < 0 ? userns : mount_idmap(tree, userns, true);
+	return r < 0 ? r : STEAL_FD(tree);
+}
+
+static int prepare_mounts(const struct cordon_plan *plan, struct prepared *p, struct cordon_error *err)
+{
+	p->mounts = calloc(plan->mount_count, sizeof(*p->mounts));
+	if (!p->mounts)
+		return fail_memory(err);
+	for (size_t i = 0; i < plan->mount_count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		p->mounts[p->mount_count++] = idmapped(m->fd, (struct id_range){ m->owner_uid, p->uid, 1 },
+						       (struct id_range){ m->owner_gid, p->gid, 1 });
+		if (p->mounts[i] < 0 && m->writable)
+			return fail_idmap(m, p->mounts[i], err);
+		if (p->mounts[i] < 0)
+			p->mounts[i] = -1; /* readable as far as everyone may read it */
+	}
+	return 0;
+}
+
+/* What is copied in is read by init, whose id is the one after the payload's. */
+static int prepare_ins(const struct cordon_plan *plan, struct prepared *p, struct cordon_error *err)
+{
+	p->ins = calloc(plan->in_count, sizeof(*p->ins));
+	if (!p->ins)
+		return fail_memory(err);
+	for (size_t i = 0; i < plan->in_count; i++) {
+		struct stat st;
+
+		if (fstat(plan->ins[i].fd, &st) < 0)
+			return cordon_fail(err, CORDON_SYSTEM, errno, "stat '%s'", plan->ins[i].host);
+		p->ins[p->in_count++] = idmapped(plan->ins[i].fd, (struct id_range){ st.st_uid, p->uid + 1, 1 },
+						 (struct id_range){ st.st_gid, p->gid + 1, 1 });
+		if (p->ins[i] < 0)
+			p->ins[i] = -1;
+	}
+	return 0;
+}
+
+int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err)
+{
+	struct prepared *p = ret;
+	bool own_ids = plan->as_root;
+
+	p->uid = own_ids ? UID_BASE + (uid_t)getpid() * 2 : plan->caller_uid;
+	p->gid = own_ids ? UID_BASE + (gid_t)getpid() * 2 : plan->caller_gid;
+	if (plan->protect_count && placeholder_make(plan, owner, err) < 0)
+		return fail_step(err, "protect");
+	if (scratch_make(plan, owner, p, err) < 0)
+		return fail_step(err, "scratch");
+	if (!plan->as_root || plan->level != LEVEL_CONTAINER)
+		return 0;
+	if (plan->mount_count && prepare_mounts(plan, p, err) < 0)
+		return -1;
+	return plan->in_count ? prepare_ins(plan, p, err) : 0;
+}
+
+void prepare_done(struct prepared *p)
+{
+	for (size_t i = 0; i < p->mount_count; i++)
+		fd_close(&p->mounts[i]);
+	for (size_t i = 0; i < p->in_count; i++)
+		fd_close(&p->ins[i]);
+	free(p->mounts);
+	free(p->ins);
+	free(p->work);
+	fd_close(&p->scratch);
+	*p = (struct prepared)PREPARED_INIT;
+}

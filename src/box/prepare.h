@@ -1,0 +1,25 @@
+/*
+ * What the keeper makes before init exists, because init could not: idmapped copies of mounts (they need the rights of the file
+ * system's owner), the scratch directory, placeholders for protected paths. With the caller's rights.
+ */
+#ifndef BOX_PREPARE_H
+#define BOX_PREPARE_H
+
+#include "plan/plan.h"
+
+struct prepared {
+	int *mounts, *ins; /* detached trees, -1 where init takes the source itself; NULL: none at all */
+	size_t mount_count, in_count;
+	int scratch;       /* the scratch directory of storage on disk, or -1 */
+	char *work;        /* process level: the private directory */
+	uid_t uid;         /* the payload's id on the host; as root, uid + 1 is init's */
+	gid_t gid;
+};
+#define PREPARED_INIT { .scratch = -1 }
+
+/* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */
+int prepare_scope(struct cordon_plan *plan, const char *owner);
+int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err);
+void prepare_done(struct prepared *p); /* frees and closes; removing what lasts is lasting_undo() */
+
+#endif

@@ -1,0 +1,551 @@
+/*
+ * The box's root file system.
+ *
+ * A tmpfs is the skeleton; it also holds the home and /dev/shm, so that one size bounds what is written there. The host's
+ * /usr (or the directories of files.root) are laid into it read-only, /etc is made from a short list plus files of our own, /dev
+ * from six devices. Then the skeleton turns read-only and becomes the root; nothing else of the host is left.
+ *
+ * Every place for a mount is walked by fd without symlinks, and mount points are only ever made on the skeleton: a hostile root or
+ * a directory that somebody swaps while we work leads to an error, never elsewhere.
+ *
+ * Runs in init with all capabilities of the box's own user namespace, before the payload exists.
+ */
+#include "box/root.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/path.h"
+#include "os/mount.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+#define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define PRIVATE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+static int fail(struct root *r, int errnum, const char *what, const char *path)
+{
+	return cordon_fail(r->err, CORDON_SYSTEM, errnum, "%s '%s'", what, path);
+}
+
+static unsigned noexec(const struct root *r)
+{
+	return r->plan->exec_lock ? MOUNT_ATTR_NOEXEC : 0;
+}
+
+/* ---- places ---- */
+
+static int make_component(struct root *r, int dir, const char *name, bool is_dir)
+{
+	struct stat st;
+
+	if (fstat(dir, &st) < 0)
+		return -errno;
+	if (st.st_dev != r->dev)
+		return -EROFS; /* never make anything on the host's file systems */
+	if (is_dir)
+		return mkdirat(dir, name, 0755) < 0 ? -errno : 0;
+	return mknodat(dir, name, S_IFREG | 0644, 0) < 0 ? -errno : 0;
+}
+
+static int step_into(struct root *r, int dir, const char *name, bool is_dir)
+{
+	int flags = O_PATH | O_NOFOLLOW | (is_dir ? O_DIRECTORY : 0);
+	int fd = fd_openat2(dir, name, flags, 0, WALK);
+
+	if (fd == -ENOENT) {
+		int made = make_component(r, dir, name, is_dir);
+
+		if (made < 0)
+			return made;
+		fd = fd_openat2(dir, name, flags, 0, WALK);
+	}
+	return fd;
+}
+
+int root_place(struct root *r, const char *path, bool is_dir)
+{
+	auto_close int at = fd_openat2(r->fd, ".", O_PATH | O_DIRECTORY, 0, 0);
+	const char *p = path + 1;
+
+	while (at >= 0 && *p) {
+		size_t n = strcspn(p, "/");
+		auto_free char *name = strndup(p, n);
+		int next;
+
+		if (!name)
+			return fail_memory(r->err);
+		next = step_into(r, at, name, p[n] ? true : is_dir);
+		if (next < 0) {
+			cordon_fail(r->err, CORDON_SYSTEM, -next, "no place for a mount at '%s' ('%s')", path, name);
+			return next == -EROFS ? fail_hint(r->err, "make '%s' in the directory that is mounted above it first", path) :
+			       next == -ELOOP || next == -ENOTDIR ?
+						fail_hint(r->err, "'%s' is a symbolic link or not a directory there", name) :
+						-1;
+		}
+		fd_close(&at);
+		at = next;
+		p += n + (p[n] == '/');
+	}
+	return at < 0 ? fail(r, -at, "open", path) : STEAL_FD(at);
+}
+
+int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir)
+{
+	auto_close int fd = STEAL_FD(*mount_fd);
+	auto_close int place = root_place(r, path, is_dir);
+	int n;
+
+	if (place < 0)
+		return -1;
+	n = mount_attach(fd, place, "");
+	return n < 0 ? fail(r, -n, "mount at", path) : 0;
+}
+
+/* A read-only copy of the host's path, at the same or another place. */
+static int bind_host(struct root *r, int dirfd, const char *source, const char *dest, unsigned attr)
+{
+	auto_close int fd = mount_clone(dirfd, source, true);
+	struct stat st;
+	int n;
+
+	if (fd < 0)
+		return fail(r, -fd, "take", source);
+	n = mount_restrict(fd, attr, 0, true);
+	if (n < 0)
+		return fail(r, -n, "restrict", source);
+	if (fstat(fd, &st) < 0)
+		return fail(r, errno, "stat", source);
+	return root_attach(r, &fd, dest, S_ISDIR(st.st_mode));
+}
+
+/* ---- system directories ---- */
+
+/* One entry of a root: a symlink is made again, a directory or file is laid over. Missing is fine. */
+static int system_entry(struct root *r, int from, const char *name)
+{
+	auto_free char *dest = str_printf("/%s", name);
+	char target[4096];
+	struct stat st;
+	ssize_t n;
+
+	if (!dest)
+		return fail_memory(r->err);
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : fail(r, errno, "stat", dest);
+	if (S_ISLNK(st.st_mode)) {
+		n = readlinkat(from, name, target, sizeof(target) - 1);
+		if (n < 0)
+			return fail(r, errno, "read link", dest);
+		target[n] = '\0';
+		return symlinkat(target, r->fd, name) < 0 ? fail(r, errno, "link", dest) : 0;
+	}
+	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+		return 0;
+	return bind_host(r, from, name, dest, RO | noexec(r));
+}
+
+static int host_system(struct root *r)
+{
+	static const char *const names[] = { "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32" };
+	auto_close int from = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (from < 0)
+		return fail(r, errno, "open", "/");
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		if (system_entry(r, from, names[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* Everything at the top of files.root but what the box has of its own. */
+static int other_system(struct root *r)
+{
+	static const char *const own[] = { ".", "..", "proc", "sys", "dev", "tmp", "home", "run" };
+	auto_close int from = open(r->plan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat now, then;
+	struct dirent *e;
+	int status = 0;
+	DIR *d;
+
+	if (from < 0 || fstat(from, &now) < 0 || fstat(r->plan->root_fd, &then) < 0)
+		return fail(r, errno, "open", r->plan->root);
+	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
+		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", r->plan->root);
+	d = fdopendir(dup(from));
+	if (!d)
+		return fail(r, errno, "list", r->plan->root);
+	while (status == 0 && (e = readdir(d))) {
+		bool skip = false;
+
+		for (size_t i = 0; i < ARRAY_LEN(own); i++)
+			skip = skip || strcmp(e->d_name, own[i]) == 0;
+		status = skip ? 0 : system_entry(r, from, e->d_name);
+	}
+	closedir(d);
+	return status;
+}
+
+static int root_system(struct root *r)
+{
+	return r->plan->root ? other_system(r) : host_system(r);
+}
+
+/* ---- /etc ---- */
+
+static const char *const etc_from_host[] = {
+	"alternatives", "ssl", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone",
+	"mime.types", "services", "protocols", "fonts", "magic", "java-17-openjdk", "java-21-openjdk", "perl", "python3", "terminfo",
+};
+
+static int write_file(struct root *r, const char *path, const void *data, size_t len, mode_t mode)
+{
+	auto_close int fd = fd_openat2(r->fd, path + 1, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode, WALK);
+	int n;
+
+	if (fd < 0)
+		return fail(r, -fd, "create", path);
+	n = fd_write_all(fd, data, len);
+	return n < 0 ? fail(r, -n, "write", path) : 0;
+}
+
+/* On a root of its own /etc is that root's; ours lies over what exists there as an ordinary file. */
+static int etc_file(struct root *r, const char *name, const char *text)
+{
+	auto_free char *path = str_printf("/etc/%s", name), *made = str_printf("/.etc-%s", name);
+	auto_close int place = -1, fd = -1;
+	struct stat st;
+	int n;
+
+	if (!path || !made)
+		return fail_memory(r->err);
+	if (!r->plan->root)
+		return write_file(r, path, text, strlen(text), 0644);
+	place = fd_openat2(r->fd, path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
+	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0;
+	if (write_file(r, made, text, strlen(text), 0644) < 0)
+		return -1;
+	fd = mount_clone(r->fd, made + 1, false);
+	n = fd < 0 ? fd : mount_restrict(fd, RO, 0, false);
+	n = n < 0 ? n : mount_attach(fd, place, "");
+	if (n < 0)
+		return fail(r, -n, "lay over", path);
+	return unlinkat(r->fd, made + 1, 0) < 0 && errno != EBUSY ? fail(r, errno, "remove", made) : 0;
+}
+
+static int root_etc(struct root *r)
+{
+	const char *user = r->plan->user, *home = r->plan->home;
+	auto_free char *passwd = str_printf("root:x:0:0:root:/:/usr/sbin/nologin\n%s:x:%d:%d:%s:%s:/bin/sh\n"
+					    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
+					    user, PLAN_UID, PLAN_GID, user, home);
+	auto_free char *group = str_printf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", user, PLAN_GID);
+	const char *const files[][2] = {
+		{ "passwd", passwd },
+		{ "group", group },
+		{ "hosts", "127.0.0.1 localhost cordon\n::1 localhost\n" },
+		{ "hostname", "cordon\n" },
+		{ "resolv.conf", "# no network\n" },
+		{ "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
+	};
+	auto_close int etc = -1;
+
+	if (!passwd || !group)
+		return fail_memory(r->err);
+	if (!r->plan->root) {
+		if (mkdirat(r->fd, "etc", 0755) < 0)
+			return fail(r, errno, "make", "/etc");
+		etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		for (size_t i = 0; etc >= 0 && i < ARRAY_LEN(etc_from_host); i++) {
+			auto_free char *dest = str_printf("/etc/%s", etc_from_host[i]);
+			auto_close int there = dest ? openat(etc, etc_from_host[i], O_PATH | O_CLOEXEC) : -1;
+
+			if (there >= 0 && bind_host(r, there, "", dest, RO | noexec(r)) < 0)
+				return -1;
+		}
+	}
+	for (size_t i = 0; i < ARRAY_LEN(files); i++)
+		if (etc_file(r, files[i][0], files[i][1]) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- /dev, /proc, /sys ---- */
+
+static int root_dev(struct root *r)
+{
+	static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
+	static const char *const links[][2] = {
+		{ "/proc/self/fd", "dev/fd" },    { "fd/0", "dev/stdin" },      { "fd/1", "dev/stdout" },
+		{ "fd/2", "dev/stderr" },         { "pts/ptmx", "dev/ptmx" },
+	};
+	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", NULL };
+	auto_close int host = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+
+	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
+		return fail(r, errno, "make", "/dev");
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+		auto_free char *dest = str_printf("/dev/%s", devices[i]);
+
+		if (!dest || bind_host(r, host, devices[i], dest, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) < 0)
+			return dest ? -1 : fail_memory(r->err);
+	}
+	for (size_t i = 0; i < ARRAY_LEN(links); i++)
+		if (symlinkat(links[i][0], r->fd, links[i][1]) < 0)
+			return fail(r, errno, "link", links[i][1]);
+	fd = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+	if (fd < 0)
+		return fail(r, -fd, "mount", "devpts");
+	return root_attach(r, &fd, "/dev/pts", true);
+}
+
+/* Of /proc, what tells about the host or reaches into it is covered: by an empty file or directory, or read-only. */
+static const char *const proc_masked[] = {
+	"acpi", "asound", "interrupts", "kcore", "keys", "key-users", "kmsg", "latency_stats", "sched_debug", "scsi",
+	"sysrq-trigger", "timer_list",
+};
+static const char *const proc_read_only[] = { "sys", "bus", "fs", "irq" };
+
+static int proc_cover(struct root *r, int proc, const char *name, int empty_dir, int empty_file)
+{
+	auto_close int place = fd_openat2(proc, name, O_PATH | O_NOFOLLOW, 0, WALK), fd = -1;
+	struct stat st;
+	int n;
+
+	if (place == -ENOENT)
+		return 0;
+	if (place < 0 || fstat(place, &st) < 0)
+		return fail(r, place < 0 ? -place : errno, "open /proc entry", name);
+	fd = mount_clone(S_ISDIR(st.st_mode) ? empty_dir : empty_file, "", false);
+	if (fd < 0)
+		return fail(r, -fd, "cover /proc entry", name);
+	n = mount_restrict(fd, RO | MOUNT_ATTR_NOEXEC, 0, false);
+	n = n < 0 ? n : mount_attach(fd, place, "");
+	return n < 0 ? fail(r, -n, "cover /proc entry", name) : 0;
+}
+
+static int proc_lock(struct root *r, int proc, const char *name)
+{
+	auto_close int fd = mount_clone(proc, name, true);
+	int n;
+
+	if (fd == -ENOENT)
+		return 0;
+	n = fd < 0 ? fd : mount_restrict(fd, RO | MOUNT_ATTR_NOEXEC, 0, true);
+	n = n < 0 ? n : mount_attach(fd, proc, name);
+	return n < 0 ? fail(r, -n, "lock /proc entry", name) : 0;
+}
+
+static int root_proc(struct root *r)
+{
+	static const char *const hide[] = { "hidepid", "invisible", NULL };
+	auto_close int fd = mount_new("proc", hide, PRIVATE | MOUNT_ATTR_NOEXEC), proc = -1, dir = -1, file = -1;
+
+	if (fd < 0) {
+		fail(r, -fd, "mount", "proc");
+		return fail_hint(r->err, "inside another container /proc is often covered in part, and the kernel then refuses a fresh one; "
+					 "run that container with an unmasked /proc, or use --level process");
+	}
+	if (root_attach(r, &fd, "/proc", true) < 0)
+		return -1;
+	proc = openat(r->fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (mkdirat(r->fd, ".empty", 0555) < 0 || mknodat(r->fd, ".empty-file", S_IFREG | 0444, 0) < 0)
+		return fail(r, errno, "make", ".empty");
+	dir = openat(r->fd, ".empty", O_PATH | O_CLOEXEC);
+	file = openat(r->fd, ".empty-file", O_PATH | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(proc_masked); i++)
+		if (proc_cover(r, proc, proc_masked[i], dir, file) < 0)
+			return -1;
+	for (size_t i = 0; i < ARRAY_LEN(proc_read_only); i++)
+		if (proc_lock(r, proc, proc_read_only[i]) < 0)
+			return -1;
+	return 0;
+}
+
+/* What programs need to count processors. */
+static int root_sys(struct root *r)
+{
+	auto_close int there = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return there < 0 ? 0 : bind_host(r, there, "", "/sys/devices/system/cpu", RO | MOUNT_ATTR_NOEXEC);
+}
+
+/* ---- private writable directories ---- */
+
+static int own(struct root *r, int fd, const char *path)
+{
+	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? fail(r, errno, "own", path) : 0;
+}
+
+/* A directory of the skeleton (or of the scratch directory) that stays writable when the rest turns read-only. */
+static int private_dir(struct root *r, const char *path, mode_t mode)
+{
+	auto_close int place = root_place(r, path, true), dir = -1, fd = -1;
+	const char *name = path_name(path);
+	int n;
+
+	if (place < 0)
+		return -1;
+	if (r->scratch >= 0) {
+		if (mkdirat(r->scratch, name, 0755) < 0 && errno != EEXIST)
+			return fail(r, errno, "make", path);
+		dir = openat(r->scratch, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	} else {
+		dir = dup(place);
+	}
+	if (dir < 0 || own(r, dir, path) < 0)
+		return dir < 0 ? fail(r, errno, "open", path) : -1;
+	n = fchmodat(r->scratch >= 0 ? r->scratch : r->fd, r->scratch >= 0 ? name : path + 1, mode, 0);
+	if (n < 0)
+		return fail(r, errno, "chmod", path);
+	fd = mount_clone(dir, "", false);
+	n = fd < 0 ? fd : mount_restrict(fd, PRIVATE | noexec(r), 0, false);
+	n = n < 0 ? n : mount_attach(fd, place, "");
+	return n < 0 ? fail(r, -n, "mount", path) : 0;
+}
+
+static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64_t inodes)
+{
+	auto_close int fd = mount_new_tmpfs(size, inodes, "1777", PRIVATE | noexec(r));
+
+	if (fd < 0)
+		return fail(r, -fd, "mount", path);
+	return root_attach(r, &fd, path, true);
+}
+
+static int root_private(struct root *r)
+{
+	const struct plan_limits *l = &r->plan->limits;
+
+	if (private_dir(r, r->plan->home, 0755) < 0 || private_dir(r, "/dev/shm", 01777) < 0)
+		return -1;
+	if (r->scratch >= 0 ? private_dir(r, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, l->inodes / 2) < 0)
+		return -1;
+	for (size_t i = 0; i < r->plan->private_count; i++)
+		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, l->inodes / 4) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- host mounts ---- */
+
+/* What the plan checked was the inode behind its fd: the path must still lead there. */
+static int take_source(struct root *r, const char *path, int checked)
+{
+	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	struct stat now, then;
+	int tree;
+
+	if (fd < 0)
+		return fail(r, -fd, "open", path);
+	if (fstat(fd, &now) < 0 || fstat(checked, &then) < 0)
+		return fail(r, errno, "stat", path);
+	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
+		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", path);
+	tree = mount_clone(fd, "", true);
+	return tree < 0 ? fail(r, -tree, "take", path) : tree;
+}
+
+static int host_mount(struct root *r, const struct plan_mount *m, int prepared)
+{
+	auto_close int fd = prepared >= 0 ? fcntl(prepared, F_DUPFD_CLOEXEC, 3) : take_source(r, m->source, m->fd);
+	int n;
+
+	if (fd < 0)
+		return -1;
+	n = mount_restrict(fd, (m->writable ? PRIVATE : RO) | noexec(r), 0, true);
+	if (n < 0)
+		return fail(r, -n, "restrict", m->source);
+	return root_attach(r, &fd, m->dest, m->is_dir);
+}
+
+static int root_mounts(struct root *r)
+{
+	for (size_t i = 0; i < r->plan->mount_count; i++)
+		if (host_mount(r, &r->plan->mounts[i], r->prepared ? r->prepared[i] : -1) < 0)
+			return -1;
+	return root_protect(r);
+}
+
+static int root_code(struct root *r)
+{
+	const struct plan_code *c = &r->plan->code;
+	auto_close int fd = -1;
+
+	if (!c->path)
+		return 0;
+	if (write_file(r, c->path, c->data, c->len, 0644) < 0)
+		return -1;
+	fd = fd_openat2(r->fd, c->path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
+	return fd < 0 ? fail(r, -fd, "open", c->path) : own(r, fd, c->path);
+}
+
+/* ---- the whole ---- */
+
+/* The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. */
+static int root_skeleton(struct root *r)
+{
+	static const char *const places[] = { "/tmp", "/mnt", "/usr" };
+	const struct plan_limits *l = &r->plan->limits;
+	uint64_t rest = l->disk_bytes - l->tmp_bytes, privates = 0;
+	auto_close int fd = -1;
+	struct stat st;
+	int n = -ENOENT;
+
+	for (size_t i = 0; i < r->plan->private_count; i++)
+		privates += r->plan->privates[i].size_bytes;
+	fd = mount_new_tmpfs(rest - privates, l->inodes / 2 + 256, "0755", PRIVATE);
+	if (fd < 0)
+		return fail(r, -fd, "mount", "tmpfs");
+	for (size_t i = 0; n < 0 && i < ARRAY_LEN(places); i++)
+		n = mount_attach(fd, AT_FDCWD, places[i]);
+	if (n < 0)
+		return fail(r, -n, "attach", "the root");
+	if (fstat(fd, &st) < 0)
+		return fail(r, errno, "stat", "the root");
+	r->dev = st.st_dev;
+	r->fd = STEAL_FD(fd);
+	return 0;
+}
+
+static int root_enter(struct root *r)
+{
+	int n;
+
+	if (fchdir(r->fd) < 0)
+		return fail(r, errno, "enter", "the root");
+	n = mount_restrict(r->fd, RO, 0, false);
+	if (n < 0)
+		return fail(r, -n, "lock", "the root");
+	n = mount_pivot();
+	return n < 0 ? fail(r, -n, "pivot to", "the root") : 0;
+}
+
+int root_build(struct root *r)
+{
+	static const struct {
+		const char *name;
+		int (*run)(struct root *r);
+	} steps[] = {
+		{ "root: skeleton", root_skeleton }, { "root: system", root_system }, { "root: etc", root_etc },
+		{ "root: dev", root_dev },	     { "root: proc", root_proc },     { "root: sys", root_sys },
+		{ "root: private", root_private },   { "root: mounts", root_mounts }, { "root: code", root_code },
+		{ "root: copy in", root_copy_in },   { "root: commands", root_lock_exec },
+		{ "root: enter", root_enter },	     /* last: what comes before needs the host's files */
+	};
+
+	r->fd = -1;
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+		if (steps[i].run(r) < 0)
+			return fail_step(r->err, steps[i].name);
+	return 0;
+}

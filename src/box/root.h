@@ -1,0 +1,30 @@
+/* The box's root file system. Runs in init, as root of the box's own namespaces. */
+#ifndef BOX_ROOT_H
+#define BOX_ROOT_H
+
+#include "plan/plan.h"
+
+struct root {
+	const struct cordon_plan *plan;
+	int fd;             /* the new root directory */
+	dev_t dev;          /* its file system: the only one on which mount points may be made */
+	const int *prepared; /* per mount: a detached tree that the keeper made (idmapped), or -1 */
+	const int *prepared_in; /* the same for each --in source */
+	int scratch;        /* storage on disk: a directory for the home, /tmp and the rest, or -1 */
+	uid_t uid;          /* the payload's ids as seen from here */
+	gid_t gid;
+	struct cordon_error *err;
+};
+
+/* Builds the tree and makes it the root. Needs: mount namespace of its own, mapped ids. Takes away: the host's files. */
+int root_build(struct root *r);
+
+/* For the parts of root_build that live in other files. Paths are absolute, clean and in the box. */
+/* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */
+int root_place(struct root *r, const char *path, bool is_dir);
+int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir); /* takes *mount_fd */
+int root_protect(struct root *r);   /* box/protect.c */
+int root_lock_exec(struct root *r); /* box/execlock.c */
+int root_copy_in(struct root *r);   /* box/copy.c */
+
+#endif

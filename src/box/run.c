@@ -1,0 +1,435 @@
+/*
+ * The front: cordon_run(). Forks the keeper, feeds stdin, takes stdout and stderr up to their bound, passes signals on, and
+ * returns the result once the keeper has reported. It never waits for end of file: when the box is gone, what is left in the pipes is
+ * taken and that is all. If the keeper is killed, the front undoes what lasts. In the caller's process, with the caller's rights.
+ */
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/collect.h"
+#include "box/keeper.h"
+#include "box/lasting.h"
+#include "box/link.h"
+#include "box/result.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { CHUNK = 65536 };
+
+struct stream {
+	int fd;
+	struct str data;
+	uint64_t taken;
+	bool truncated;
+};
+
+struct front {
+	const struct cordon_plan *plan;
+	struct cordon_io io;
+	int keeper; /* link */
+	int keeper_process; /* pidfd */
+	int stdin_to; /* write end of the payload's stdin, or -1 */
+	int tty;      /* the terminal's master, or -1 */
+	char *pending; /* read from stdin, not yet written */
+	size_t pending_len, pending_at;
+	struct stream streams[2];
+	struct collect collect;
+	struct cordon_error collect_error;
+	char owner[OWNER_NAME_MAX];
+	bool ended, reported;
+	struct link_report report;
+	char buffer[CHUNK];
+};
+
+static void send_end(struct front *f, enum link_reason reason)
+{
+	struct link_message m = { .type = LINK_END, .reason = reason };
+
+	if (f->ended)
+		return;
+	f->ended = true;
+	(void)link_send(f->keeper, &m, -1);
+}
+
+/* ---- output ---- */
+
+static void deliver(struct front *f, enum cordon_stream id, const char *data, size_t len)
+{
+	struct stream *s = &f->streams[id == CORDON_STDERR];
+
+	if (f->io.output) {
+		if (f->io.output(f->io.arg, id, data, len) < 0)
+			send_end(f, LINK_CANCEL);
+	} else {
+		str_add_bytes(&s->data, data, len);
+	}
+}
+
+/* Takes what is there, once. False at end of file. */
+static bool take_output(struct front *f, enum cordon_stream id)
+{
+	struct stream *s = &f->streams[id == CORDON_STDERR];
+	uint64_t left = f->plan->limits.output_bytes - s->taken;
+	ssize_t n = read(s->fd, f->buffer, CHUNK);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return true;
+	if (n <= 0) {
+		fd_close(&s->fd);
+		return false;
+	}
+	if ((uint64_t)n > left) {
+		s->truncated = true;
+		n = (ssize_t)left;
+	}
+	s->taken += (uint64_t)n;
+	if (n)
+		deliver(f, id, f->buffer, (size_t)n);
+	if (s->truncated) {
+		send_end(f, LINK_OUTPUT);
+		fd_close(&s->fd); /* more is not wanted; the box is being ended */
+		return false;
+	}
+	return true;
+}
+
+/* The box is gone: what it wrote before is still in the pipes, and nobody can add to it. */
+static void drain(struct front *f, enum cordon_stream id)
+{
+	struct stream *s = &f->streams[id == CORDON_STDERR];
+
+	while (s->fd >= 0) {
+		struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+		if (poll(&p, 1, 0) <= 0 || !take_output(f, id))
+			break;
+	}
+}
+
+/* ---- input ---- */
+
+static void read_stdin(struct front *f)
+{
+	ssize_t n = read(f->io.stdin_fd, f->pending, CHUNK);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		f->io.stdin_fd = -1;
+		if (f->tty < 0)
+			fd_close(&f->stdin_to);
+		return;
+	}
+	f->pending_len = (size_t)n;
+	f->pending_at = 0;
+}
+
+static void write_stdin(struct front *f)
+{
+	int to = f->tty >= 0 ? f->tty : f->stdin_to;
+	ssize_t n = write(to, f->pending + f->pending_at, f->pending_len - f->pending_at);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n < 0) { /* the payload does not read any more */
+		f->pending_len = f->pending_at = 0;
+		f->io.stdin_fd = -1;
+		fd_close(&f->stdin_to);
+		return;
+	}
+	f->pending_at += (size_t)n;
+	if (f->pending_at == f->pending_len)
+		f->pending_at = f->pending_len = 0;
+}
+
+static void copy_window(struct front *f)
+{
+	struct winsize size;
+
+	if (f->tty >= 0 && f->io.tty_fd >= 0 && ioctl(f->io.tty_fd, TIOCGWINSZ, &size) == 0)
+		(void)ioctl(f->tty, TIOCSWINSZ, &size);
+}
+
+static void take_control(struct front *f)
+{
+	unsigned char sig;
+	ssize_t n = read(f->io.control_fd, &sig, 1);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		f->io.control_fd = -1;
+	} else if (sig == SIGKILL) {
+		send_end(f, LINK_CANCEL);
+	} else if (sig == SIGWINCH && f->tty >= 0) {
+		copy_window(f);
+	} else {
+		struct link_message m = { .type = LINK_SIGNAL, .signal = sig };
+
+		(void)link_send(f->keeper, &m, -1);
+	}
+}
+
+/* ---- the keeper ---- */
+
+static void start_terminal(struct front *f, int *fd)
+{
+	f->tty = STEAL_FD(*fd);
+	(void)fd_set_nonblock(f->tty, true);
+	f->streams[0].fd = fcntl(f->tty, F_DUPFD_CLOEXEC, 3);
+	copy_window(f);
+}
+
+/* False when the keeper is gone. */
+static bool from_keeper(struct front *f)
+{
+	struct link_message m;
+	int fd = -1, r = link_receive(f->keeper, &m, &fd);
+
+	if (r <= 0)
+		return r == -EAGAIN || r == -EPROTO;
+	switch (m.type) {
+	case LINK_OWNER:
+		memcpy(f->owner, m.owner, sizeof(f->owner));
+		f->owner[sizeof(f->owner) - 1] = '\0';
+		break;
+	case LINK_TTY:
+		start_terminal(f, &fd);
+		break;
+	case LINK_FILE:
+		collect_file(&f->collect, &m.file, fd);
+		break;
+	case LINK_REPORT:
+		f->report = m.report;
+		f->reported = true;
+		break;
+	case LINK_MAPPED:
+	case LINK_ERROR:
+	case LINK_LISTENER:
+	case LINK_STARTED:
+	case LINK_EXITED:
+	case LINK_SIGNAL:
+	case LINK_END:
+	case LINK_COLLECT:
+	case LINK_COLLECTED:
+		break; /* not for the front */
+	}
+	fd_close(&fd);
+	return !f->reported;
+}
+
+static void front_loop(struct front *f)
+{
+	for (;;) {
+		bool full = f->pending_len != 0;
+		int sink = f->tty >= 0 ? f->tty : f->stdin_to;
+		struct pollfd fds[] = {
+			{ .fd = f->keeper, .events = POLLIN },
+			{ .fd = f->streams[0].fd, .events = POLLIN },
+			{ .fd = f->streams[1].fd, .events = POLLIN },
+			{ .fd = f->io.control_fd, .events = POLLIN },
+			{ .fd = sink >= 0 && !full ? f->io.stdin_fd : -1, .events = POLLIN },
+			{ .fd = full ? sink : -1, .events = POLLOUT },
+		};
+
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+			return;
+		if (fds[1].revents)
+			(void)take_output(f, CORDON_STDOUT);
+		if (fds[2].revents)
+			(void)take_output(f, CORDON_STDERR);
+		if (fds[3].revents)
+			take_control(f);
+		if (fds[4].revents)
+			read_stdin(f);
+		if (fds[5].revents)
+			write_stdin(f);
+		if (fds[0].revents && !from_keeper(f))
+			return;
+	}
+}
+
+/* ---- starting and ending ---- */
+
+struct pipes {
+	int in[2], out[2], err[2], link[2];
+};
+
+static void close_pair(int pair[2])
+{
+	fd_close(&pair[0]);
+	fd_close(&pair[1]);
+}
+
+static int open_pipes(const struct front *f, struct pipes *p)
+{
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	if (f->io.stdin_fd >= 0 && !f->plan->tty) {
+		if (pipe2(p->in, O_CLOEXEC) < 0)
+			return -errno;
+	} else {
+		p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+		if (p->in[0] < 0)
+			return -errno;
+	}
+	if (pipe2(p->out, O_CLOEXEC) < 0 || pipe2(p->err, O_CLOEXEC) < 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->link) < 0)
+		return -errno;
+	return 0;
+}
+
+/* fork() rather than clone3: glibc then puts its own locks in order for the child. Signals wait until it has its own handlers. */
+static pid_t fork_keeper(struct front *f, struct pipes *p)
+{
+	struct cordon_plan plan = *f->plan; /* the keeper may degrade its own copy */
+	struct keeper_fds fds = { .front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] } };
+	sigset_t all, before;
+	pid_t pid;
+
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	pid = fork();
+	if (pid == 0)
+		keeper_main(&plan, &fds);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return pid < 0 ? -errno : pid;
+}
+
+static pid_t front_start(struct front *f, struct cordon_error *err)
+{
+	struct pipes p;
+	int r = open_pipes(f, &p);
+	pid_t pid = r < 0 ? r : fork_keeper(f, &p);
+
+	fd_close(&p.in[0]);
+	fd_close(&p.out[1]);
+	fd_close(&p.err[1]);
+	fd_close(&p.link[1]);
+	if (pid < 0) {
+		close_pair(p.in);
+		close_pair(p.out);
+		close_pair(p.err);
+		close_pair(p.link);
+		return cordon_fail(err, CORDON_SYSTEM, -pid, "start the keeper");
+	}
+	f->keeper = p.link[0];
+	f->stdin_to = p.in[1];
+	f->streams[0].fd = p.out[0];
+	f->streams[1].fd = p.err[0];
+	for (int i = 0; i < 2; i++)
+		(void)fd_set_nonblock(f->streams[i].fd, true);
+	if (f->stdin_to >= 0)
+		(void)fd_set_nonblock(f->stdin_to, true);
+	if (f->plan->tty)
+		fd_close(&f->streams[0].fd); /* the terminal takes its place */
+	return pid;
+}
+
+static void wait_keeper(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+}
+
+static int front_result(struct front *f, struct cordon_result **ret_result, struct cordon_error *err)
+{
+	struct result *result;
+
+	if (!f->reported) {
+		if (f->owner[0])
+			lasting_undo(f->plan, f->owner, false);
+		cordon_fail(err, CORDON_SYSTEM, 0, "the keeper was killed before it could report");
+		(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel log for an OOM kill");
+		return fail_step(err, "keeper");
+	}
+	if (f->report.error.code == CORDON_OK && f->collect_error.code != CORDON_OK)
+		f->report.error = f->collect_error;
+	if (!f->report.started && f->report.error.code != CORDON_OK && f->report.error.code != CORDON_NOT_FOUND &&
+	    f->report.error.code != CORDON_NOT_EXECUTABLE && f->report.error.code != CORDON_DENIED) {
+		if (err)
+			*err = f->report.error;
+		return -1;
+	}
+	result = result_new(f->plan, &f->report);
+	if (!result)
+		return fail_memory(err);
+	for (int i = 0; i < 2; i++) {
+		struct cordon_bytes *b = i ? &result->public.err : &result->public.out;
+
+		b->len = f->streams[i].data.len;
+		b->truncated = f->streams[i].truncated;
+		b->data = str_take(&f->streams[i].data);
+	}
+	*ret_result = &result->public;
+	return 0;
+}
+
+/* A write into a pipe that nobody reads must not end the caller's process. */
+static void run_guarded(struct front *f)
+{
+	struct timespec none = { 0 };
+	sigset_t pipe_set, before, pending;
+
+	sigemptyset(&pipe_set);
+	sigaddset(&pipe_set, SIGPIPE);
+	(void)pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
+	front_loop(f);
+	(void)sigpending(&pending);
+	if (sigismember(&pending, SIGPIPE) && !sigismember(&before, SIGPIPE))
+		(void)sigtimedwait(&pipe_set, NULL, &none);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struct cordon_result **ret_result,
+	       struct cordon_error *err)
+{
+	struct cordon_error unused;
+	struct front *f = calloc(1, sizeof(*f));
+	pid_t pid;
+	int r;
+
+	if (!f)
+		return fail_memory(err);
+	f->plan = plan;
+	f->io = io ? *io : (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
+	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = -1;
+	f->pending = malloc(CHUNK);
+	collect_init(&f->collect, plan, &f->collect_error);
+	pid = f->pending ? front_start(f, err ? err : &unused) : fail_memory(err);
+	r = -1;
+	if (pid > 0) {
+		run_guarded(f);
+		wait_keeper(pid);
+		drain(f, CORDON_STDOUT);
+		drain(f, CORDON_STDERR);
+		collect_done(&f->collect);
+		r = front_result(f, ret_result, err);
+	}
+	for (int i = 0; i < 2; i++) {
+		fd_close(&f->streams[i].fd);
+		str_done(&f->streams[i].data);
+	}
+	fd_close(&f->keeper);
+	fd_close(&f->stdin_to);
+	fd_close(&f->tty);
+	free(f->pending);
+	free(f);
+	return r;
+}
+
+const char *cordon_version(void)
+{
+	return CORDON_VERSION;
+}

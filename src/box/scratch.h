@@ -1,0 +1,11 @@
+/* Scratch directories on disk: storage: disk, and the private directory of process level. Named after their owner. */
+#ifndef BOX_SCRATCH_H
+#define BOX_SCRATCH_H
+
+#include "box/prepare.h"
+
+int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p, struct cordon_error *err);
+void scratch_undo(const char *scratch_dir, const char *owner);
+void scratch_sweep(const char *scratch_dir);
+
+#endif

@@ -1,0 +1,15 @@
+/* Resource limits of one process and its children (setrlimit). Runs in the payload's child. */
+#ifndef OS_LIMITS_H
+#define OS_LIMITS_H
+
+#include <stdint.h>
+
+struct process_limits {
+	uint64_t open_files, file_size_bytes, cpu_seconds;
+	uint64_t data_bytes; /* 0: left alone; RLIMIT_DATA, not RLIMIT_AS, which kills Node at start */
+	uint64_t processes;  /* 0: left alone; counts per user namespace, so it is exact for a box */
+};
+/* Soft and hard alike, never above the hard limit there is. Core files are off. 0 or -errno. */
+int limits_apply(const struct process_limits *limits);
+
+#endif
