@@ -123,11 +123,11 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 		.rule = o->strict ? "seccomp: strict" : "seccomp: default",
 		.allow = never(action) ? "nothing: no policy allows it" : "nothing: no policy allows it with these arguments",
 	};
-	if (o->strict && row->normal != row->strict && !never(row->normal))
+	if (by_level(row->normal, o)) {
+		ret_reason->rule = "seccomp: the host's network and IPC are shared";
+		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
+	} else if (o->strict && row->normal != row->strict && !never(row->normal)) {
 		ret_reason->allow = "process.syscalls: default";
-	else if (by_level(action, o)) {
-		ret_reason->rule = "seccomp: this level shares the host's network and IPC";
-		ret_reason->allow = "level: container";
 	} else if (by_commands(action, o)) {
 		ret_reason->rule = "process.commands";
 		ret_reason->allow = "a policy without process.commands";

@@ -43,7 +43,7 @@ const struct seccomp_syscall *seccomp_lookup(int nr);
 struct seccomp_reason {
 	const char *name;  /* "mount" */
 	const char *why;   /* "changes what is mounted" */
-	const char *rule;  /* "seccomp: default", "seccomp: strict", "process.commands", "level: process" */
+	const char *rule;  /* "seccomp: default", "seccomp: strict", "process.commands", … */
 	const char *allow; /* what would allow it, or that nothing does */
 	int errnum;        /* what the payload gets */
 };
