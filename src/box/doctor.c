@@ -1,6 +1,7 @@
 /*
- * `cordon doctor`: what each layer found (os/probe.h), which levels therefore work, and what the weaker one cannot promise, for
- * people and as JSON. Runs in the caller; every try happens in a child and leaves nothing behind.
+ * `cordon doctor`: what each layer found (os/probe.h), which levels therefore work, and what the weaker one
+ * cannot promise, for people and as JSON. Runs in the caller; every try happens in a child and leaves
+ * nothing behind.
  */
 #include "base/error.h"
 #include "base/json.h"
@@ -77,8 +78,8 @@ static void judge_process(struct level *level, const struct report *r)
 	if (!has(r, "cgroup"))
 		no_promise(level, "descendants when the keeper itself is killed: without a cgroup nothing ends them");
 	if (!has(r, "landlock"))
-		no_promise(level, "all of Landlock: what its ABI here lacks is not held, above all signals to the user's "
-				  "other processes (ABI 6, kernel 6.12)");
+		no_promise(level, "all of Landlock: what its ABI here lacks is not held, above all signals to the "
+				  "user's other processes (ABI 6, kernel 6.12)");
 }
 
 static void judge_container(struct level *level, const struct report *r)
@@ -194,7 +195,8 @@ static char *as_text(const struct report *r)
 	for (size_t i = 0; i < ARRAY_LEN(r->levels); i++)
 		add_level(&s, &r->levels[i]);
 	str_addf(&s, "\nlimits come from %s\n",
-		 strcmp(r->limit_source, "cgroup") == 0 ? "cgroups" : "rlimits and polling (watch); --require cgroup refuses that");
+		 strcmp(r->limit_source, "cgroup") == 0 ? "cgroups"
+							: "rlimits and polling (watch); --require cgroup refuses that");
 	return str_take(&s);
 }
 

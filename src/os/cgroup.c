@@ -1,10 +1,11 @@
 /*
- * A box's group: made, joined, removed, swept. The directory has the same owner name in every tree, so whoever comes
- * later can tell an orphan. The parent "cordon" is made on first use and never removed: two runs that start
- * and end at the same time need no lock between them.
+ * A box's group: made, joined, removed, swept. The directory has the same owner name in every tree, so
+ * whoever comes later can tell an orphan. The parent "cordon" is made on first use and never removed: two
+ * runs that start and end at the same time need no lock between them.
  *
- * The common path does no more than it must: mkdir finds a missing parent by its own ENOENT, writing a limit finds a
- * controller that is not enabled yet. Runs in the keeper with the caller's rights; cgroup_join() in the payload's process.
+ * The common path does no more than it must: mkdir finds a missing parent by its own ENOENT, writing a
+ * limit finds a controller that is not enabled yet. Runs in the keeper with the caller's rights;
+ * cgroup_join() in the payload's process.
  */
 #include "os/cgroup_tree.h"
 
@@ -160,7 +161,8 @@ void cgroup_close(struct cgroup *cg)
 	}
 }
 
-/* A process that has just died still counts for a moment (EBUSY): wait for it, ever longer, a second in all. */
+/* A process that has just died still counts for a moment (EBUSY): wait for it, ever longer, a second in
+ * all. */
 static int remove_directory(const char *path)
 {
 	uint64_t start = clock_us();

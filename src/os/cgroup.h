@@ -1,6 +1,7 @@
 /*
- * Control groups: v2, v1 and hybrid behind one interface. On hybrid hosts the unified tree gives cgroup.kill, cgroup.freeze and
- * cpu.stat (it has them without any controller), v1 gives memory, pids, cpu, blkio. Runs in the keeper. Helpers return -errno.
+ * Control groups: v2, v1 and hybrid behind one interface. On hybrid hosts the unified tree gives
+ * cgroup.kill, cgroup.freeze and cpu.stat (it has them without any controller), v1 gives memory, pids, cpu,
+ * blkio. Runs in the keeper. Helpers return -errno.
  */
 #ifndef OS_CGROUP_H
 #define OS_CGROUP_H
@@ -12,52 +13,70 @@
 
 enum cgroup_mode { CGROUP_NONE, CGROUP_V2, CGROUP_V1 /* with the unified tree where it is mounted */ };
 /* One tree each; on v2 only CG_UNIFIED is used. */
-enum cgroup_tree { CG_UNIFIED, CG_MEMORY, CG_PIDS, CG_CPU, CG_BLKIO, CG_CPUACCT /* only where nothing else tells CPU time */, CG_TREES };
+enum cgroup_tree {
+	CG_UNIFIED,
+	CG_MEMORY,
+	CG_PIDS,
+	CG_CPU,
+	CG_BLKIO,
+	CG_CPUACCT, /* only where nothing else tells CPU time */
+	CG_TREES
+};
 enum { CGROUP_CAN_MEMORY = 1, CGROUP_CAN_PIDS = 2, CGROUP_CAN_CPU = 4, CGROUP_CAN_IO = 8, CGROUP_CAN_KILL = 16 };
 enum { CGROUP_DISKS_MAX = 32 };
 
 /* Where boxes' groups would be made on this host, and what they could hold. Reading it changes nothing. */
 struct cgroup_host {
-	enum cgroup_mode mode;       /* CGROUP_NONE: nothing at all; otherwise `can` tells what */
-	unsigned can;                /* CGROUP_CAN_*; with needs_scope, what is expected of the scope */
-	bool needs_scope;            /* v2, ordinary user: scope_request() (os/scope.h), then probe again, then create */
-	bool needs_leaf;             /* v2, alone in a delegated group: create first moves what is in it into a leaf beside the boxes */
-	char parent[CG_TREES][256];  /* absolute directory under which "cordon-…" directories go; "" where there is none */
-	dev_t disks[CGROUP_DISKS_MAX]; /* what the mounted file systems lie on: partitions, disks, dm; not loop devices */
+	enum cgroup_mode mode; /* CGROUP_NONE: nothing at all; otherwise `can` tells what */
+	unsigned can;          /* CGROUP_CAN_*; with needs_scope, what is expected of the scope */
+	bool needs_scope;      /* v2, ordinary user: scope_request() (os/scope.h), then probe again, then create */
+	bool needs_leaf;       /* v2, alone in a delegated group: create moves us into a leaf beside the boxes */
+	/* Absolute directories under which "cordon-…" directories go; "" where there is none. */
+	char parent[CG_TREES][256];
+	/* What the mounted file systems lie on: partitions, disks, dm; not loop devices. */
+	dev_t disks[CGROUP_DISKS_MAX];
 	unsigned disk_count;
-	char why[256];               /* why there is less than everything, for doctor and errors */
-	char remedy[256];            /* the exact command or step that helps; "" if none */
+	char why[256];    /* why there is less than everything, for doctor and errors */
+	char remedy[256]; /* the exact command or step that helps; "" if none */
 };
 void cgroup_probe(struct cgroup_host *ret_host);
 
 struct cgroup_limits {
-	uint64_t memory_bytes; /* 0: none; swap is always 0 on top */
-	uint64_t processes;    /* 0: none */
-	uint64_t cpu_milli;    /* thousandths of a CPU; 0: none */
+	uint64_t memory_bytes;        /* 0: none; swap is always 0 on top */
+	uint64_t processes;           /* 0: none */
+	uint64_t cpu_milli;           /* thousandths of a CPU; 0: none */
 	uint64_t read_bps, write_bps; /* 0: none; for every disk of the host */
 };
 
 struct cgroup {
 	const struct cgroup_host *host;
 	char name[64];
-	int dir[CG_TREES];   /* -1 where unused */
-	int procs[CG_TREES]; /* cgroup.procs, open for writing: checked with the opener's rights, so a payload that has dropped its own may still join */
+	int dir[CG_TREES]; /* -1 where unused */
+	/* cgroup.procs, open for writing: checked with the opener's rights, so that a payload that has dropped
+	 * its own may still join. */
+	int procs[CG_TREES];
 };
-#define CGROUP_INIT { .dir = { -1, -1, -1, -1, -1, -1 }, .procs = { -1, -1, -1, -1, -1, -1 } }
+#define CGROUP_INIT                                                                    \
+	{                                                                              \
+		.dir = { -1, -1, -1, -1, -1, -1 }, .procs = { -1, -1, -1, -1, -1, -1 } \
+	}
 
-/* Makes the group in every tree that the limits need and writes the limits. A failure leaves nothing behind. `name` is an
- * owner name. -EOPNOTSUPP when a limit is asked for that host->can does not hold: the plan decides, never this. */
-int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name, const struct cgroup_limits *limits);
+/* Makes the group in every tree that the limits need and writes the limits. A failure leaves nothing
+ * behind. `name` is an owner name. -EOPNOTSUPP when a limit is asked for that host->can does not hold: the
+ * plan decides, never this. */
+int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name,
+		  const struct cgroup_limits *limits);
 /* The calling process joins. Async-signal-safe. */
 int cgroup_join(const struct cgroup *cg);
-/* The same for one that clone3(CLONE_INTO_CGROUP) with dir[CG_UNIFIED] has put there already: nothing at all on v2. */
+/* The same for one that clone3(CLONE_INTO_CGROUP) with dir[CG_UNIFIED] has put there already: nothing at
+ * all on v2. */
 int cgroup_join_rest(const struct cgroup *cg);
-int cgroup_kill(const struct cgroup *cg);              /* everything in it, repeatedly until empty or ~1 s */
+int cgroup_kill(const struct cgroup *cg); /* everything in it, repeatedly until empty or ~1 s */
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 
 struct cgroup_usage {
 	uint64_t cpu_us, memory_peak_bytes;
-	uint64_t oom_kills;      /* memory */
+	uint64_t oom_kills;        /* memory */
 	uint64_t process_refusals; /* forks that the limit refused */
 };
 int cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret_usage);

@@ -1,8 +1,9 @@
 /*
- * Stopping everything in a group. The unified tree's cgroup.kill (5.14) does it in one write, forks in flight included.
- * Before that: no more forks (pids.max 0) or none running (cgroup.freeze), then SIGKILL to each until the group is
- * empty. The v1 freezer is not used: what it froze ignores SIGKILL. Processes are signalled through pidfds and only while
- * the group still lists them, so a recycled pid is never hit. Runs in the keeper.
+ * Stopping everything in a group. The unified tree's cgroup.kill (5.14) does it in one write, forks in
+ * flight included. Before that: no more forks (pids.max 0) or none running (cgroup.freeze), then SIGKILL to
+ * each until the group is empty. The v1 freezer is not used: what it froze ignores SIGKILL. Processes are
+ * signalled through pidfds and only while the group still lists them, so a recycled pid is never hit. Runs
+ * in the keeper.
  */
 #include "os/cgroup_tree.h"
 
@@ -20,7 +21,8 @@
 
 enum { KILL_US = 1000000, BATCH = 128 };
 
-/* Reads up to BATCH pids; a count of 0 means that the group is empty. Pids of other pid namespaces read as 0: skipped. */
+/* Reads up to BATCH pids; a count of 0 means that the group is empty. Pids of other pid namespaces read as
+ * 0: skipped. */
 static int read_pids(int dir, pid_t pids[BATCH], size_t *ret_count)
 {
 	char text[BATCH * 12], *p = text, *end;
@@ -97,29 +99,35 @@ static bool is_populated(int dir)
 	return fd_read_file_at(dir, "cgroup.events", text, sizeof(text)) >= 0 && strstr(text, "populated 1");
 }
 
-static int wait_empty(int dir)
+/* Again and again: someone may join right after the first write. -ENOENT where the kernel has no
+ * cgroup.kill. */
+static int kill_all(int dir)
 {
 	struct timespec pause = { .tv_nsec = 50000 };
 	uint64_t start = clock_us();
 
-	while (is_populated(dir)) {
+	for (;;) {
+		int r = fd_write_file_at(dir, "cgroup.kill", "1");
+
+		if (r < 0 || !is_populated(dir))
+			return r;
 		if (clock_us() - start > KILL_US)
 			return -EBUSY;
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 5000000)
 			pause.tv_nsec *= 2;
 	}
-	return 0;
 }
 
 int cgroup_kill(const struct cgroup *cg)
 {
 	int unified = cg->dir[CG_UNIFIED], result = 0, r;
 
-	/* Who joins does so here first (cgroup_join()), so that nobody is in another tree and not in this one. */
-	r = unified >= 0 ? fd_write_file_at(unified, "cgroup.kill", "1") : -ENOENT;
-	if (r == 0)
-		return wait_empty(unified);
+	/* Who joins does so here first (cgroup_join()), so that nobody is in another tree and not in this
+	 * one. */
+	r = unified >= 0 ? kill_all(unified) : -ENOENT;
+	if (r != -ENOENT)
+		return r;
 	if (cg->dir[CG_PIDS] >= 0)
 		fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");
 	else if (unified >= 0)

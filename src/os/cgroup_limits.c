@@ -1,6 +1,7 @@
 /*
- * Limits into a group's files and the kernel's account out of them, for v1 and v2. The directories are open; every file is
- * reached by openat() and written in one write, which is how the kernel wants it. Runs in the keeper.
+ * Limits into a group's files and the kernel's account out of them, for v1 and v2. The directories are
+ * open; every file is reached by openat() and written in one write, which is how the kernel wants it. Runs
+ * in the keeper.
  */
 #include "os/cgroup_tree.h"
 
@@ -144,8 +145,8 @@ static int write_v2(const struct cgroup *cg, const struct cgroup_limits *limits)
 	return r;
 }
 
-/* memsw counts memory and swap together, so the same number means no swap on top. Without swap accounting at boot the
- * file is missing; swappiness 0 is then the nearest thing. */
+/* memsw counts memory and swap together, so the same number means no swap on top. Without swap accounting
+ * at boot the file is missing; swappiness 0 is then the nearest thing. */
 static int write_memory_v1(int dir, uint64_t bytes)
 {
 	int r = write_number(dir, "memory.limit_in_bytes", bytes);
@@ -156,8 +157,9 @@ static int write_memory_v1(int dir, uint64_t bytes)
 	return r == -ENOENT ? write_optional(dir, "memory.swappiness", "0") : r;
 }
 
-/* Throttling on v1 holds for reads and for direct and synchronous writes: buffered writes are written back later by the
- * kernel in the root group's name. v2 accounts them where the file system takes part (ext4, xfs, btrfs, f2fs). */
+/* Throttling on v1 holds for reads and for direct and synchronous writes: buffered writes are written back
+ * later by the kernel in the root group's name. v2 accounts them where the file system takes part (ext4,
+ * xfs, btrfs, f2fs). */
 static int write_io_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	dev_t disks[CGROUP_DISKS_MAX];

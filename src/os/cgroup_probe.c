@@ -1,9 +1,11 @@
 /*
- * What this host gives in control groups: one pass over /proc/self/mountinfo and /proc/self/cgroup, then a few
- * access() calls. It stands on the way of every run, so it reads each file once and opens nothing twice.
+ * What this host gives in control groups: one pass over /proc/self/mountinfo and /proc/self/cgroup, then a
+ * few access() calls. It stands on the way of every run, so it reads each file once and opens nothing
+ * twice.
  *
- * Root makes its groups in "cordon" at the top of each tree. Where the top is not writable (ordinary users, containers)
- * they go below our own group, if that is ours. v2 has rules of its own for that: cgroup_probe_v2().
+ * Root makes its groups in "cordon" at the top of each tree. Where the top is not writable (ordinary users,
+ * containers) they go below our own group, if that is ours. v2 has rules of its own for that:
+ * cgroup_probe_v2().
  *
  * Runs in the front and the keeper with the caller's rights; changes nothing.
  */
@@ -24,11 +26,11 @@
 enum { MOUNTINFO_MAX = 16 << 20, LOOP_MAJOR = 7 };
 
 static const char *const tree_controller[CG_TREES] = {
-	[CG_MEMORY] = "memory", [CG_PIDS] = "pids",       [CG_CPU] = "cpu",
-	[CG_BLKIO] = "blkio",   [CG_CPUACCT] = "cpuacct",
+	[CG_MEMORY] = "memory", [CG_PIDS] = "pids", [CG_CPU] = "cpu", [CG_BLKIO] = "blkio", [CG_CPUACCT] = "cpuacct",
 };
 
-/* One mounted hierarchy: where, which part of it, and our own group in it. All point into the probe's texts. */
+/* One mounted hierarchy: where, which part of it, and our own group in it. All point into the probe's
+ * texts. */
 struct tree {
 	const char *mount, *root, *own;
 };
@@ -178,13 +180,13 @@ static void explain_v1(struct cgroup_host *host, const struct cgroup_who *who)
 		 missing & CGROUP_CAN_CPU ? " cpu" : "", missing & CGROUP_CAN_IO ? " blkio" : "");
 	if (who->uid)
 		snprintf(host->remedy, sizeof(host->remedy),
-			 "boot with systemd.unified_cgroup_hierarchy=1 (v2 delegates to users), or as root, per controller: "
-			 "mkdir /sys/fs/cgroup/CONTROLLER/user && chown it to uid %u and start there",
+			 "boot with systemd.unified_cgroup_hierarchy=1 (v2 delegates to users), or as root, per "
+			 "controller: mkdir /sys/fs/cgroup/CONTROLLER/user && chown it to uid %u and start there",
 			 (unsigned)who->uid);
 	else
 		snprintf(host->remedy, sizeof(host->remedy),
-			 "mount the controllers writable under /sys/fs/cgroup (in a container: --privileged or "
-			 "-v /sys/fs/cgroup:/sys/fs/cgroup:rw)");
+			 "mount the controllers writable under /sys/fs/cgroup (in a container: --privileged or -v "
+			 "/sys/fs/cgroup:/sys/fs/cgroup:rw)");
 }
 
 static void probe_v1(struct cgroup_host *host, struct tree trees[CG_TREES], const struct cgroup_who *who)
@@ -193,14 +195,13 @@ static void probe_v1(struct cgroup_host *host, struct tree trees[CG_TREES], cons
 		enum cgroup_tree tree;
 		unsigned can;
 	} gives[] = {
-		{ CG_MEMORY, CGROUP_CAN_MEMORY },
-		{ CG_PIDS, CGROUP_CAN_PIDS | CGROUP_CAN_KILL },
-		{ CG_CPU, CGROUP_CAN_CPU },
-		{ CG_BLKIO, CGROUP_CAN_IO },
+		{ CG_MEMORY, CGROUP_CAN_MEMORY }, { CG_PIDS, CGROUP_CAN_PIDS | CGROUP_CAN_KILL },
+		{ CG_CPU, CGROUP_CAN_CPU },       { CG_BLKIO, CGROUP_CAN_IO },
 		{ CG_UNIFIED, CGROUP_CAN_KILL },
 	};
 
-	/* CPU time comes from the unified tree, else from cpuacct, which is mostly mounted together with cpu. */
+	/* CPU time comes from the unified tree, else from cpuacct, which is mostly mounted together with
+	 * cpu. */
 	if (trees[CG_UNIFIED].mount)
 		trees[CG_CPUACCT].mount = NULL;
 	for (size_t i = 0; i < ARRAY_LEN(gives); i++)
@@ -256,7 +257,8 @@ void cgroup_probe(struct cgroup_host *ret_host)
 	*ret_host = (struct cgroup_host){ .mode = CGROUP_NONE };
 	if (fd_load_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &mountinfo) < 0 ||
 	    fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self)) < 0) {
-		snprintf(ret_host->why, sizeof(ret_host->why), "/proc/self/mountinfo and /proc/self/cgroup cannot be read");
+		snprintf(ret_host->why, sizeof(ret_host->why),
+			 "/proc/self/mountinfo and /proc/self/cgroup cannot be read");
 		return;
 	}
 	who.has_bus = who.uid != 0 && scope_has_bus();

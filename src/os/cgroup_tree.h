@@ -12,7 +12,8 @@ struct cgroup_who {
 };
 /* The probe over given texts of /proc/self/mountinfo and /proc/self/cgroup, which it cuts up. */
 void cgroup_probe_texts(struct cgroup_host *ret_host, char *mountinfo, char *self, const struct cgroup_who *who);
-/* v2: where below the mount a group of ours can hold controllers. `mount` is the mount point, `own` our group's directory. */
+/* v2: where below the mount a group of ours can hold controllers. `mount` is the mount point, `own` our
+ * group's directory. */
 void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *own, const struct cgroup_who *who);
 
 /* The limits into the directories that are open; -ENOENT on v2 where a controller is not enabled yet. */

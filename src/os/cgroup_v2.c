@@ -1,6 +1,7 @@
 /*
- * v2's rules of place: controllers reach a group only if every group above it passes them on, and a group that passes
- * them on holds no processes of its own (the root is exempt). So a place for boxes is, in this order:
+ * v2's rules of place: controllers reach a group only if every group above it passes them on, and a group
+ * that passes them on holds no processes of its own (the root is exempt). So a place for boxes is, in this
+ * order:
  *
  *  1. the top, where we may write there and it is the real root: root on an ordinary host;
  *  2. the nearest group from our own upwards that is ours and passes controllers on already: a user's slice,
@@ -8,8 +9,8 @@
  *  3. our own group, if it is ours and nobody but us lives in it: a delegated scope. We step into a leaf first;
  *  4. a scope that systemd's user manager makes for us (os/scope.h), which is case 3 afterwards.
  *
- * Moving a process needs write permission on cgroup.procs of the common ancestor too, which cases 2 and 3 have by
- * being ancestors of our own group. Runs in the front and the keeper with the caller's rights.
+ * Moving a process needs write permission on cgroup.procs of the common ancestor too, which cases 2 and 3
+ * have by being ancestors of our own group. Runs in the front and the keeper with the caller's rights.
  */
 #include "os/cgroup_tree.h"
 
@@ -54,12 +55,13 @@ static bool is_child_of(long pid, pid_t parent)
 
 	snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
 	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return true; /* gone */
+		return true;    /* gone */
 	p = strrchr(text, ')'); /* ") S PPID" */
 	return p && strlen(p) > 4 && strtol(p + 4, NULL, 10) == parent;
 }
 
-/* Nobody lives there but the caller, its parent (the front of a keeper, the shell of a front) and its children. */
+/* Nobody lives there but the caller, its parent (the front of a keeper, the shell of a front) and its
+ * children. */
 static bool is_alone(const char *dir, const struct cgroup_who *who)
 {
 	char path[320], list[4096], *p = list, *end;
@@ -130,22 +132,30 @@ static bool take_scope(struct cgroup_host *host, const char *mount, const struct
 
 static void explain_v2(struct cgroup_host *host, const char *own, const struct cgroup_who *who)
 {
-	if (host->mode == CGROUP_V2 && !(host->can & CGROUP_CAN_IO)) {
-		snprintf(host->why, sizeof(host->why), "the io controller is not delegated: no limit on disk I/O");
+	bool cpu = host->can & CGROUP_CAN_CPU, io = host->can & CGROUP_CAN_IO;
+
+	if (host->mode == CGROUP_V2 && !(cpu && io)) {
+		snprintf(host->why, sizeof(host->why), "controllers that are not delegated:%s%s", cpu ? "" : " cpu",
+			 io ? "" : " io");
 		snprintf(host->remedy, sizeof(host->remedy),
-			 "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io "
-			 "memory pids\\n' >/etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload");
+			 "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu "
+			 "cpuset io memory pids\\n' >/etc/systemd/system/user@.service.d/delegate.conf && systemctl "
+			 "daemon-reload");
 	}
 	if (host->mode != CGROUP_NONE)
 		return;
 	if (own && is_ours(own)) {
 		snprintf(host->why, sizeof(host->why),
-			 "our group %.120s is delegated, but other processes live in it, so it cannot pass on controllers", own);
+			 "our group %.120s is delegated, but other processes live in it, so it cannot pass on "
+			 "controllers",
+			 own);
 		snprintf(host->remedy, sizeof(host->remedy),
-			 "move them into a leaf first: cd %.80s && mkdir -p init && for p in $(cat cgroup.procs); do echo $p "
-			 ">init/cgroup.procs; done", own);
+			 "move them into a leaf first: cd %.80s && mkdir -p init && for p in $(cat cgroup.procs); do "
+			 "echo $p >init/cgroup.procs; done",
+			 own);
 	} else if (who->uid == 0) {
-		snprintf(host->why, sizeof(host->why), "the cgroup file system is mounted read-only or belongs to someone else");
+		snprintf(host->why, sizeof(host->why),
+			 "the cgroup file system is mounted read-only or belongs to someone else");
 		snprintf(host->remedy, sizeof(host->remedy),
 			 "in a container: start it with --cgroupns=private and a writable /sys/fs/cgroup (docker run "
 			 "--security-opt writable-cgroups=true, or --privileged)");
@@ -153,8 +163,9 @@ static void explain_v2(struct cgroup_host *host, const char *own, const struct c
 		snprintf(host->why, sizeof(host->why), "no cgroup subtree is delegated to uid %u%s", (unsigned)who->uid,
 			 who->has_bus ? " with memory and pids in it" : " and no systemd user manager answers");
 		snprintf(host->remedy, sizeof(host->remedy),
-			 "systemd-run --user --scope -p Delegate=yes -- cordon run ...; where no user manager runs, as root: "
-			 "loginctl enable-linger %u", (unsigned)who->uid);
+			 "systemd-run --user --scope -p Delegate=yes -- cordon run ...; where no user manager runs, as "
+			 "root: loginctl enable-linger %u",
+			 (unsigned)who->uid);
 	}
 }
 
@@ -178,7 +189,8 @@ void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *ow
 	explain_v2(host, own, who);
 }
 
-/* What lives in the group moves into a leaf below it. New ones can only be children of those, hence the rounds. */
+/* What lives in the group moves into a leaf below it. New ones can only be children of those, hence the
+ * rounds. */
 static int enter_leaf(const char *dir)
 {
 	auto_close int leaf = -1, procs = -1;

@@ -1,6 +1,6 @@
 /*
- * Why a namespace, a mount or Landlock was refused, from what the host says of itself. Cheap enough for the error path
- * of a run: a few small files are read, nothing is tried. Any process, the caller's rights.
+ * Why a namespace, a mount or Landlock was refused, from what the host says of itself. Cheap enough for the
+ * error path of a run: a few small files are read, nothing is tried. Any process, the caller's rights.
  */
 #include "os/probe.h"
 
@@ -190,8 +190,9 @@ static bool by_seccomp(const struct answer *a)
 		return false;
 	say_why(a, "a seccomp filter is already on this process%s%s, and such filters refuse new namespaces",
 		container ? ", put there by " : "", container ? container : "");
-	say_remedy(a, "use --level process here; or start the container with --security-opt seccomp=unconfined "
-		      "--security-opt apparmor=unconfined (Kubernetes: securityContext.seccompProfile.type: Unconfined)");
+	say_remedy(a,
+		   "use --level process here; or start the container with --security-opt seccomp=unconfined "
+		   "--security-opt apparmor=unconfined (Kubernetes: securityContext.seccompProfile.type: Unconfined)");
 	return true;
 }
 
@@ -200,7 +201,9 @@ static bool by_chroot(const struct answer *a)
 	if (!in_chroot())
 		return false;
 	say_why(a, "this process is in a chroot, where the kernel gives no user namespaces");
-	say_remedy(a, "enter the directory with pivot_root (systemd-nspawn, bwrap) instead of chroot, or run cordon outside");
+	say_remedy(
+		a,
+		"enter the directory with pivot_root (systemd-nspawn, bwrap) instead of chroot, or run cordon outside");
 	return true;
 }
 
@@ -218,8 +221,9 @@ static bool by_count(const struct answer *a, unsigned long flags)
 		if (max < 0 || max > 64)
 			continue;
 		say_why(a, "user.max_%s_namespaces is %ld%s", spaces[i].sysctl, max, max ? ", and all are in use" : "");
-		say_remedy(a, "as root: sysctl -w user.max_%s_namespaces=15000; to keep it: echo "
-			      "user.max_%s_namespaces=15000 >/etc/sysctl.d/60-cordon.conf",
+		say_remedy(a,
+			   "as root: sysctl -w user.max_%s_namespaces=15000; to keep it: echo "
+			   "user.max_%s_namespaces=15000 >/etc/sysctl.d/60-cordon.conf",
 			   spaces[i].sysctl, spaces[i].sysctl);
 		return true;
 	}
@@ -252,12 +256,11 @@ static void explain_refused(const struct answer *a, unsigned long flags, int err
 	if (by_count(a, flags) || by_debian_sysctl(a) || by_apparmor(a) || by_seccomp(a) || by_chroot(a))
 		return;
 	say_why(a, "the kernel or a security module refuses new namespaces: %s", strerror(errnum));
-	say_remedy(a, "look at `journalctl -k | grep -i -e denied -e audit` for the module that did; `cordon doctor` tries "
-		      "each layer; --level process needs no namespaces");
+	say_remedy(a, "look at `journalctl -k | grep -i -e denied -e audit` for the module that did; `cordon doctor` "
+		      "tries each layer; --level process needs no namespaces");
 }
 
-void probe_explain_clone(int errnum, unsigned long flags, char *why, size_t why_size, char *remedy,
-			 size_t remedy_size)
+void probe_explain_clone(int errnum, unsigned long flags, char *why, size_t why_size, char *remedy, size_t remedy_size)
 {
 	struct answer a = { why, remedy, why_size, remedy_size };
 
@@ -283,7 +286,8 @@ void probe_explain_clone(int errnum, unsigned long flags, char *why, size_t why_
 			return;
 		break;
 	case EAGAIN:
-		say_why(&a, "no more processes: the limit of the user (RLIMIT_NPROC) or of the cgroup (pids.max) is reached");
+		say_why(&a, "no more processes: the limit of the user (RLIMIT_NPROC) or of the cgroup (pids.max) is "
+			    "reached");
 		say_remedy(&a, "raise `ulimit -u`, or pids.max of the surrounding cgroup (systemd: TasksMax=)");
 		return;
 	default:
@@ -304,10 +308,12 @@ void probe_explain_proc(int errnum, char *why, size_t why_size, char *remedy, si
 	}
 	if (by_apparmor(&a))
 		return;
-	say_why(&a, "the kernel gives a new /proc only where the old one is fully visible, and here parts of it are covered%s%s",
+	say_why(&a,
+		"the kernel gives a new /proc only where the old one is fully visible, and here parts of it are "
+		"covered%s%s",
 		container ? " by " : "", container ? container : "");
-	say_remedy(&a, "use --level process here; or start the container with an uncovered /proc: docker run --security-opt "
-		       "systempaths=unconfined (podman: unmask=ALL; Kubernetes: procMount: Unmasked)");
+	say_remedy(&a, "use --level process here; or start the container with an uncovered /proc: docker run "
+		       "--security-opt systempaths=unconfined (podman: unmask=ALL; Kubernetes: procMount: Unmasked)");
 }
 
 void probe_explain_landlock(int errnum, char *why, size_t why_size, char *remedy, size_t remedy_size)
@@ -320,15 +326,17 @@ void probe_explain_landlock(int errnum, char *why, size_t why_size, char *remedy
 		if (fd_read_file_at(AT_FDCWD, "/sys/kernel/security/lsm", lsm, sizeof(lsm)) < 0)
 			snprintf(lsm, sizeof(lsm), "$(cat /sys/kernel/security/lsm)");
 		say_why(&a, "Landlock is built in but not enabled at boot");
-		say_remedy(&a, "add lsm=landlock,%s to the kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, then "
-			       "update-grub) and reboot", lsm);
+		say_remedy(&a,
+			   "add lsm=landlock,%s to the kernel's command line (GRUB_CMDLINE_LINUX in /etc/default/grub, "
+			   "then update-grub) and reboot",
+			   lsm);
 	} else if (errnum == ENOSYS && !probe_kernel_at_least(5, 13)) {
 		say_why(&a, "this kernel has no Landlock");
 		say_remedy(&a, "boot a kernel of at least 5.13; 6.7 adds TCP ports, 6.12 abstract sockets and signals");
 	} else if (errnum == ENOSYS) {
 		say_why(&a, "this kernel was built without Landlock, or a seccomp filter hides it");
-		say_remedy(&a, "boot a kernel with CONFIG_SECURITY_LANDLOCK=y; in a container, update the engine: its filter must "
-			       "allow landlock_create_ruleset");
+		say_remedy(&a, "boot a kernel with CONFIG_SECURITY_LANDLOCK=y; in a container, update the engine: its "
+			       "filter must allow landlock_create_ruleset");
 	} else {
 		say_why(&a, "%s", strerror(errnum));
 	}

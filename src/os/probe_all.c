@@ -1,6 +1,7 @@
 /*
- * Every layer and the means to them as one table: what is tried, what it is good for, which levels stand on it. A failed try is
- * explained by who refused it (probe.c). Any process, the caller's rights; the tries run in children (probe_try.c).
+ * Every layer and the means to them as one table: what is tried, what it is good for, which levels stand on
+ * it. A failed try is explained by who refused it (probe.c). Any process, the caller's rights; the tries
+ * run in children (probe_try.c).
  */
 #include "os/probe.h"
 
@@ -26,9 +27,9 @@ enum { BOTH = PROBE_FOR_CONTAINER | PROBE_FOR_PROCESS, CONTAINER = PROBE_FOR_CON
 struct check {
 	const char *name;
 	unsigned levels;
-	int (*attempt)(void);  /* or NULL */
-	unsigned long flags;   /* CLONE_NEW* that a failure is explained by; without CLONE_NEWUSER it does not need one */
-	const char *good;      /* what it gives */
+	int (*attempt)(void); /* or NULL */
+	unsigned long flags; /* CLONE_NEW* that a failure is explained by; without CLONE_NEWUSER it does not need one */
+	const char *good;    /* what it gives */
 	void (*explain)(struct probe_finding *f, int r); /* after the attempt, instead of the common words */
 };
 
@@ -63,9 +64,23 @@ static void explain_kernel(struct probe_finding *f, int r)
 		return;
 	}
 	find(f, PROBE_MISSING, "%s lacks system calls that every box is made with (%s)", u.release, strerror(-r));
-	advise(f, probe_kernel_at_least(5, 12) ? "a seccomp filter hides them: update the container engine, or start with "
-						 "--security-opt seccomp=unconfined"
+	advise(f, probe_kernel_at_least(5, 12) ? "a seccomp filter hides them: update the container engine, or start "
+						 "with --security-opt seccomp=unconfined"
 					       : "boot a kernel of at least 5.12");
+}
+
+static void explain_mountns(struct probe_finding *f, int r)
+{
+	f->state = r < 0 ? PROBE_MISSING : PROBE_AVAILABLE;
+	if (r == 0) {
+		find(f, PROBE_AVAILABLE, "a private root on tmpfs, by pivot_root");
+	} else if (r == -EINVAL) { /* the only thing that pivot_root has against a new mount namespace's own mounts */
+		find(f, PROBE_MISSING, "the root is the initial ramfs, which pivot_root cannot leave");
+		advise(f, "switch to a real root first: switch_root in the initramfs, or a root on tmpfs");
+	} else {
+		probe_explain_clone(-r, CLONE_NEWUSER | CLONE_NEWNS, f->detail, sizeof(f->detail), f->remedy,
+				    sizeof(f->remedy));
+	}
 }
 
 static void explain_proc(struct probe_finding *f, int r)
@@ -79,8 +94,8 @@ static void explain_proc(struct probe_finding *f, int r)
 
 static void explain_landlock(struct probe_finding *f, int r)
 {
-	static const char *const gives[] = { "files",         "renames",       "truncation",
-					     "TCP ports",     "device ioctls", "abstract sockets and signals" };
+	static const char *const gives[] = { "files",     "renames",       "truncation",
+					     "TCP ports", "device ioctls", "abstract sockets and signals" };
 	long abi = syscall(SYS_landlock_create_ruleset, NULL, 0, 1);
 	size_t len;
 
@@ -95,8 +110,9 @@ static void explain_landlock(struct probe_finding *f, int r)
 		snprintf(f->detail + len, sizeof(f->detail) - len, "%s %s", i ? "," : "", gives[i]);
 	}
 	if (f->state == PROBE_LIMITED)
-		advise(f, "kernels add: 5.19 renames, 6.2 truncation, 6.7 TCP ports, 6.10 device ioctls, 6.12 abstract sockets "
-			  "and signals");
+		advise(f, "newer kernels add: %s%s%s%s6.12 abstract sockets and signals",
+		       abi < 2 ? "5.19 renames, " : "", abi < 3 ? "6.2 truncation, " : "",
+		       abi < 4 ? "6.7 TCP ports, " : "", abi < 5 ? "6.10 device ioctls, " : "");
 }
 
 static void explain_seccomp(struct probe_finding *f, int r)
@@ -152,7 +168,8 @@ static void explain_idmap(struct probe_finding *f, int r)
 	else if (geteuid() != 0)
 		find(f, PROBE_LIMITED, "root's alone; an ordinary user's box has the user itself as owner instead");
 	else
-		find(f, PROBE_LIMITED, "writable host directories cannot be mapped to the box's user: %s", strerror(-r));
+		find(f, PROBE_LIMITED, "writable host directories cannot be mapped to the box's user: %s",
+		     strerror(-r));
 	if (r < 0 && geteuid() == 0)
 		advise(f, probe_kernel_at_least(5, 12) ? "keep writable directories on ext4, xfs, btrfs or tmpfs"
 						       : "boot a kernel of at least 5.12");
@@ -169,8 +186,10 @@ static void explain_cgroup(struct probe_finding *f, int r)
 		find(f, PROBE_LIMITED, "%s; limits come from rlimits and polling (watch)", host.why);
 		advise(f, "%s", host.remedy);
 	} else if (r < 0) {
-		find(f, PROBE_LIMITED, "%s: a group was promised, but could not be used: %s", modes[host.mode], strerror(-r));
-		advise(f, "%s", host.needs_scope ? "look at `systemctl --user status` and `journalctl --user -e`" : host.remedy);
+		find(f, PROBE_LIMITED, "%s: a group was promised, but could not be used: %s", modes[host.mode],
+		     strerror(-r));
+		advise(f, "%s",
+		       host.needs_scope ? "look at `systemctl --user status` and `journalctl --user -e`" : host.remedy);
 	} else {
 		find(f, (host.can & both) == both ? PROBE_AVAILABLE : PROBE_LIMITED, "%s%s%s%s", modes[host.mode],
 		     host.mode == CGROUP_V1 && host.parent[CG_UNIFIED][0] ? " with the unified tree" : "",
@@ -194,7 +213,8 @@ static void explain_controller(struct probe_finding *f, int r)
 		  "RLIMIT_NPROC in the box's own user namespace instead" },
 		{ "cgroup.cpu", CGROUP_CAN_CPU, "a share of CPU", "no share of CPU; CPU time is still bounded" },
 		{ "cgroup.io", CGROUP_CAN_IO, "disk bandwidth", "no bound on disk bandwidth" },
-		{ "cgroup.kill", CGROUP_CAN_KILL, "everything in a box dies at once", "the pid namespace's end kills instead" },
+		{ "cgroup.kill", CGROUP_CAN_KILL, "everything in a box dies at once",
+		  "the pid namespace's end kills instead" },
 	};
 	struct cgroup_host host;
 
@@ -216,7 +236,8 @@ static void explain_controller(struct probe_finding *f, int r)
 /* Like a shell would, and in the directories that ordinary users' PATH leaves out. */
 static bool find_program(const char *name, char *buf, size_t size)
 {
-	static const char *const dirs[] = { "/usr/sbin", "/sbin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/local/bin" };
+	static const char *const dirs[] = { "/usr/sbin", "/sbin",           "/usr/bin",
+					    "/bin",      "/usr/local/sbin", "/usr/local/bin" };
 
 	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
 		snprintf(buf, size, "%s/%s", dirs[i], name);
@@ -260,7 +281,8 @@ static void explain_quota(struct probe_finding *f, int r)
 
 	(void)r;
 	find(f, PROBE_LIMITED, "no mounted file system has project quotas");
-	advise(f, "mount the file system of the scratch directory with prjquota (ext4: tune2fs -O project,quota first)");
+	advise(f,
+	       "mount the file system of the scratch directory with prjquota (ext4: tune2fs -O project,quota first)");
 	if (fd_load_at(AT_FDCWD, "/proc/self/mountinfo", 16 << 20, &text) < 0)
 		return;
 	rest = text;
@@ -277,7 +299,8 @@ static void explain_quota(struct probe_finding *f, int r)
 	}
 }
 
-/* The user's line "NAME:START:COUNT" in /etc/subuid; the name from /etc/passwd, without the libraries behind getpwuid(). */
+/* The user's line "NAME:START:COUNT" in /etc/subuid; the name from /etc/passwd, without the libraries
+ * behind getpwuid(). */
 static bool has_subids(void)
 {
 	auto_free char *passwd = NULL, *subuid = NULL;
@@ -337,8 +360,9 @@ static void explain_subuid(struct probe_finding *f, int r)
 static const struct check checks[] = {
 	{ "kernel", BOTH, try_syscalls, 0, "", explain_kernel },
 	{ "userns", CONTAINER, try_userns, CLONE_NEWUSER, "rights inside are rights over the box alone", NULL },
-	{ "mountns", CONTAINER, try_mountns, CLONE_NEWUSER | CLONE_NEWNS, "a private root on tmpfs, by pivot_root", NULL },
-	{ "pidns", CONTAINER, try_pidns, CLONE_NEWUSER | CLONE_NEWPID, "processes see and outlive nobody else's", NULL },
+	{ "mountns", CONTAINER, try_mountns, CLONE_NEWUSER | CLONE_NEWNS, "", explain_mountns },
+	{ "pidns", CONTAINER, try_pidns, CLONE_NEWUSER | CLONE_NEWPID, "processes see and outlive nobody else's",
+	  NULL },
 	{ "netns", CONTAINER, try_netns, CLONE_NEWUSER | CLONE_NEWNET, "loopback and nothing else", NULL },
 	{ "ipcns", CONTAINER, try_ipcns, CLONE_NEWUSER | CLONE_NEWIPC, "System V and POSIX queues of its own", NULL },
 	{ "utsns", CONTAINER, try_utsns, CLONE_NEWUSER | CLONE_NEWUTS, "a host name of its own", NULL },
@@ -368,8 +392,7 @@ _Static_assert(ARRAY_LEN(checks) <= PROBE_FINDINGS_MAX, "findings fit");
 /* Without a user namespace nothing that lives in one can be had, and the reason is always the same. */
 static void blame_userns(struct probe_finding *f, const struct probe_finding *userns)
 {
-	find(f, f->levels ? PROBE_MISSING : PROBE_LIMITED, "needs userns");
-	advise(f, "%s", userns->remedy);
+	find(f, f->levels ? PROBE_MISSING : PROBE_LIMITED, "needs %s", userns->name);
 }
 
 size_t probe_all(struct probe_finding findings[PROBE_FINDINGS_MAX])

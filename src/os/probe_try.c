@@ -1,9 +1,10 @@
 /*
- * The tries: see probe_try.h. A layer counts as there when it was seen to hold: a host name set in a new namespace, a file
- * refused under Landlock, a process killed through its group. What merely exists proves little: AppArmor, for one, lets
- * ordinary users make a user namespace and takes the rights out of it.
+ * The tries: see probe_try.h. A layer counts as there when it was seen to hold: a host name set in a new
+ * namespace, a file refused under Landlock, a process killed through its group. What merely exists proves
+ * little: AppArmor, for one, lets ordinary users make a user namespace and takes the rights out of it.
  *
- * Each runs in a forked child with the caller's rights, which it never raises; the child ends with everything it made.
+ * Each runs in a forked child with the caller's rights, which it never raises; the child ends with
+ * everything it made.
  */
 #include "os/probe_try.h"
 
@@ -199,7 +200,8 @@ int try_overlay(void)
 		r = mkdir(dirs[i], 0755) < 0 ? -errno : 0;
 	if (r < 0)
 		return r;
-	return mount("overlay", "/merged", "overlay", 0, "lowerdir=/lower,upperdir=/upper,workdir=/work") < 0 ? -errno : 0;
+	return mount("overlay", "/merged", "overlay", 0, "lowerdir=/lower,upperdir=/upper,workdir=/work") < 0 ? -errno
+													      : 0;
 }
 
 int try_idmap(void)
@@ -213,13 +215,13 @@ int try_idmap(void)
 	return map < 0 ? map : mount_idmap(tree, map, false);
 }
 
-static int sleep_in(const struct cgroup *cg)
+static void sleep_in(const struct cgroup *cg)
 {
 	int r = cgroup_join(cg);
 
 	if (r == 0)
 		pause();
-	_exit(1);
+	_exit(-r);
 }
 
 /* A process joins, is killed through the group, and the group goes. */
@@ -247,7 +249,7 @@ static int use_group(const struct cgroup_host *host, const char *name)
 		else
 			usleep(1000);
 	}
-	r = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? 0 : -ESRCH;
+	r = !joined ? -ESRCH : WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
 	if (pid > 0 && !joined) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
@@ -357,8 +359,8 @@ int try_seccomp_notify(void)
 /* Bad arguments make each of them fail, with ENOSYS only where it does not exist. */
 int try_syscalls(void)
 {
-	static const long numbers[] = { SYS_openat2, SYS_close_range, SYS_clone3, SYS_pidfd_open, SYS_fsopen,
-					SYS_mount_setattr };
+	static const long numbers[] = { SYS_openat2,    SYS_close_range, SYS_clone3,
+					SYS_pidfd_open, SYS_fsopen,      SYS_mount_setattr };
 
 	for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
 		if (syscall(numbers[i], -1, 0, -1, 0, 0, 0) < 0 && errno == ENOSYS)

@@ -1,11 +1,12 @@
 /*
- * The tries behind probe_all(): each does the real thing, once, and returns 0 or -errno. All but probe_attempt() change the process
- * they run in and belong into a child.
+ * The tries behind probe_all(): each does the real thing, once, and returns 0 or -errno. All but
+ * probe_attempt() change the process they run in and belong into a child.
  */
 #ifndef OS_PROBE_TRY_H
 #define OS_PROBE_TRY_H
 
-/* Runs fn in a forked child and returns what it returned; -EIO where the child died of it, -ETIMEDOUT after seconds. */
+/* Runs fn in a forked child and returns what it returned; -EIO where the child died of it, -ETIMEDOUT after
+ * seconds. */
 int probe_attempt(int (*fn)(void));
 
 int try_userns(void);

@@ -6,9 +6,9 @@
  *	> BEGIN, Hello(), StartTransientUnit("cordon-….scope", "fail", [PIDs, Delegate …], [])
  *	< the reply to it, among others
  *
- * after which the manager moves the process, and /proc/PID/cgroup tells when that is done. The manager's own socket is asked
- * first (no bus in between, no Hello), then the user's bus. Replies are read with bounds: what answers runs as the same user, so it is
- * trusted no less than we are, but it may be broken.
+ * after which the manager moves the process, and /proc/PID/cgroup tells when that is done. The manager's
+ * own socket is asked first (no bus in between, no Hello), then the user's bus. Replies are read with
+ * bounds: what answers runs as the same user, so it is trusted no less than we are, but it may be broken.
  *
  * Runs in the keeper, with the user's rights. Blocks for at most the given time.
  */
@@ -33,8 +33,16 @@
 
 enum { WIRE_MAX = 2048, HEADER_FIXED = 16, SERIAL_HELLO = 1, SERIAL_START = 2, PLACES = 3 };
 enum message_type { METHOD_CALL = 1, METHOD_RETURN = 2, METHOD_ERROR = 3 };
-enum header_field { FIELD_PATH = 1, FIELD_INTERFACE, FIELD_MEMBER, FIELD_ERROR, FIELD_REPLY, FIELD_DESTINATION,
-		    FIELD_SENDER, FIELD_SIGNATURE };
+enum header_field {
+	FIELD_PATH = 1,
+	FIELD_INTERFACE,
+	FIELD_MEMBER,
+	FIELD_ERROR,
+	FIELD_REPLY,
+	FIELD_DESTINATION,
+	FIELD_SENDER,
+	FIELD_SIGNATURE
+};
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static const char own_endian = 'l';
@@ -418,7 +426,8 @@ static bool place(int which, char *buf, size_t size)
 
 	snprintf(fallback, sizeof(fallback), "/run/user/%u", (unsigned)geteuid());
 	if (which < PLACES - 1)
-		n = snprintf(buf, size, "%s/%s", dir && *dir == '/' ? dir : fallback, which ? "bus" : "systemd/private");
+		n = snprintf(buf, size, "%s/%s", dir && *dir == '/' ? dir : fallback,
+			     which ? "bus" : "systemd/private");
 	else if (address && str_starts(address, prefix))
 		n = snprintf(buf, size, "%.*s", (int)strcspn(address + strlen(prefix), ",;"), address + strlen(prefix));
 	else

@@ -88,7 +88,8 @@ static void test_limits(void)
 		limits.read_bps = limits.write_bps = 100 << 20;
 	if (!ok(cgroup_create(&cg, &host, name, &limits) == 0, "a group with every limit"))
 		return;
-	ok(cgroup_create(&(struct cgroup)CGROUP_INIT, &host, name, &limits) == -EEXIST, "the same name twice is refused");
+	ok(cgroup_create(&(struct cgroup)CGROUP_INIT, &host, name, &limits) == -EEXIST,
+	   "the same name twice is refused");
 	status = run_inside(&cg, burn);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a process that behaves ends by itself");
 	ok(cgroup_read_cpu_us(&cg) > 1000, "its CPU time is accounted");
@@ -99,8 +100,8 @@ static void test_limits(void)
 	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "256 MB in a group of 32 is killed");
 	cgroup_read_usage(&cg, &usage);
 	ok(usage.oom_kills >= 1, "the kernel counts the kill");
-	ok(usage.memory_peak_bytes > 16 << 20 && usage.memory_peak_bytes <= 33 << 20, "the peak is near the limit: %" PRIu64,
-	   usage.memory_peak_bytes);
+	ok(usage.memory_peak_bytes > 16 << 20 && usage.memory_peak_bytes <= 33 << 20,
+	   "the peak is near the limit: %" PRIu64, usage.memory_peak_bytes);
 
 	status = run_inside(&cg, fork_many);
 	is_num(WEXITSTATUS(status), 13, "of 20 forks 7 fit beside their parent in 8");
@@ -204,8 +205,8 @@ static void test_sweep(void)
 		_exit(pause());
 	make_everywhere(dead);
 	make_everywhere(foreign);
-	snprintf(path, sizeof(path), "%s/%s/cgroup.procs", host.parent[CG_UNIFIED][0] ? host.parent[CG_UNIFIED] :
-		 host.parent[CG_PIDS], dead);
+	snprintf(path, sizeof(path), "%s/%s/cgroup.procs",
+		 host.parent[CG_UNIFIED][0] ? host.parent[CG_UNIFIED] : host.parent[CG_PIDS], dead);
 	orphan.procs[0] = open(path, O_WRONLY | O_CLOEXEC);
 	dprintf(orphan.procs[0], "%d", (int)pid);
 	close(orphan.procs[0]);

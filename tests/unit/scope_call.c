@@ -1,4 +1,5 @@
-/* The D-Bus conversation against a made-up manager that checks every byte, and against a real dbus-daemon where there is one. */
+/* The D-Bus conversation against a made-up manager that checks every byte, and against a real dbus-daemon
+ * where there is one. */
 #include "tap.h"
 
 #include "base/fd.h"
@@ -179,8 +180,8 @@ static void test_call(enum answer how, bool direct, int want, const char *what)
 	if (how == SILENCE)
 		kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	ok(how == SILENCE || (WIFEXITED(status) && WEXITSTATUS(status) == 0), "and the manager read what it should (%d)",
-	   status);
+	ok(how == SILENCE || (WIFEXITED(status) && WEXITSTATUS(status) == 0),
+	   "and the manager read what it should (%d)", status);
 }
 
 static void test_places(void)
@@ -225,8 +226,10 @@ static void test_daemon(void)
 	snprintf(config, sizeof(config), "%s/real.conf", dir);
 	snprintf(option, sizeof(option), "--config-file=%s", config);
 	file = fopen(config, "we");
-	fprintf(file, "<busconfig><type>session</type><listen>unix:path=%s</listen><auth>EXTERNAL</auth>"
-		"<policy context='default'><allow send_destination='*'/><allow receive_sender='*'/></policy></busconfig>\n",
+	fprintf(file,
+		"<busconfig><type>session</type><listen>unix:path=%s</listen><auth>EXTERNAL</auth>"
+		"<policy context='default'><allow send_destination='*'/><allow "
+		"receive_sender='*'/></policy></busconfig>\n",
 		path);
 	fclose(file);
 	pid = fork();
