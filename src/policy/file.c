@@ -47,7 +47,7 @@ static int read_scalar(struct cordon_policy *layer, enum option_id id, const str
 		       struct cordon_error *err)
 {
 	if (id == OPT_NETWORK && node->kind != YAML_SCALAR) {
-		source_fail_code(at, CORDON_UNAVAILABLE, err, "network rules are not built in yet");
+		source_fail_code(at, CORDON_UNAVAILABLE, err, "rules for it are not built in yet");
 		return fail_hint(err, "only 'none' is: loopback inside the box, nothing else");
 	}
 	if (node->kind != YAML_SCALAR || yaml_is_null(node))

@@ -142,7 +142,12 @@ static int load_base(struct loading *l, const struct member *m, const struct yam
 		cordon_fail(err, CORDON_INVALID, 0, "%sextends: '%.200s' is not an absolute path", where, extends->text);
 		status = fail_hint(err, "there is no directory here that it could start at");
 	} else {
-		path = extends->text[0] == '/' ? strdup(extends->text) : str_printf("%s/%s", m->dir, extends->text);
+		const char *text = extends->text;
+		bool absolute = text[0] == '/';
+
+		while (str_starts(text, "./"))
+			text += 1 + strspn(text + 1, "/");
+		path = absolute ? strdup(text) : str_printf("%s/%s", m->dir, text);
 		status = path ? open_file(l, &base, path, where, err) : fail_memory(err);
 	}
 	if (status == 0)

@@ -73,9 +73,9 @@ int preset_fail(const char *where, const char *name, const char *preset_dir, str
 	cordon_fail(err, CORDON_NOT_FOUND, 0, "%sno preset is called '%.60s'", where, name);
 	fail_step(err, "policy");
 	if (s.best)
-		fail_hint(err, "did you mean %s? (a file has a slash in its path or ends in .yaml, .yml or .json)", s.best);
+		fail_hint(err, "did you mean %s?", s.best);
 	else
-		fail_hint(err, "presets are: %.600s (a file has a slash in its path or ends in .yaml, .yml or .json)",
+		fail_hint(err, "presets are: %.600s; the path of a file has a slash or ends in .yaml, .yml or .json",
 			  list.data ? list.data : "none");
 	strv_done(&names);
 	return -1;

@@ -79,15 +79,17 @@ static int parse_enum(enum option_id id, const char *text, uint64_t *ret, const 
 {
 	const struct option *o = &options[id];
 	int word = option_word(o->metavar, text);
+	struct source place = *at;
 
+	place.key = NULL; /* the message names it */
 	if (id == OPT_NETWORK && word < 0) {
-		source_fail_code(at, CORDON_UNAVAILABLE, err, "network '%.60s' is not built in yet", text);
+		source_fail_code(&place, CORDON_UNAVAILABLE, err, "network '%.60s' is not built in yet", text);
 		return fail_hint(err, "only 'none' is: loopback inside the box, nothing else");
 	}
 	if (word < 0)
 		return wrong_word(o, text, at, err);
 	if (id == OPT_LEVEL && word >= LEVEL_VM) {
-		source_fail_code(at, CORDON_UNAVAILABLE, err, "level '%s' is not built in", text);
+		source_fail_code(&place, CORDON_UNAVAILABLE, err, "level '%s' is not built in", text);
 		return fail_hint(err, "'container' and 'process' are");
 	}
 	*ret = (uint64_t)word;
