@@ -1,0 +1,181 @@
+# shellcheck shell=bash
+# The harness of every tests/*/*.sh. A test file is a bash script of its own:
+#
+#	#!/bin/bash
+#	# What is promised, in a sentence.
+#	. "$(dirname "$0")/../lib.sh"
+#	levels container process          # where it is promised; elsewhere the file has nothing to say
+#	is "$(box -- echo hello)" hello "echo says hello"
+#	done_testing
+#
+# It prints TAP and exits non-zero when something failed. The kernel decides, not strings: prefer an errno from `probe` or what
+# is on the disk afterwards to a message. Every promise wants its control: the same act succeeds where the rule is absent.
+#
+# Environment: CORDON the command (build/cordon), CORDON_LEVEL container or process, CORDON_PROBE the probe program
+# (build/test/probe), CORDON_MUST=1 makes a failure of every skip.
+#
+# Variables: $TOP the repository, $WORK an empty directory of this test's own, removed at the end, $LEVEL, $PROBE, $ME (root or user).
+set -u
+export LC_ALL=C.UTF-8
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+CORDON=${CORDON:-$TOP/build/cordon}
+case $CORDON in /*) ;; *) CORDON=$PWD/$CORDON ;; esac
+LEVEL=${CORDON_LEVEL:-container}
+PROBE=${CORDON_PROBE:-$TOP/build/test/probe}
+if [ "$(id -u)" = 0 ]; then ME=root; else ME=user; fi
+export CORDON PROBE ME LEVEL
+WORK=$(mktemp -d "${TMPDIR:-/tmp}/cordon-test.XXXXXX") || exit 1
+WORK=$(realpath "$WORK")
+TAP_MAIN=$BASHPID tap_count=0 tap_failed=0 tap_done=
+tap_defer=()
+
+# ---- saying ----
+
+tap_line() { # STATUS DESC
+	tap_count=$((tap_count + 1))
+	echo "$1 $tap_count - $2"
+	[ "$1" = ok ] || tap_failed=$((tap_failed + 1))
+}
+note() { printf '%s\n' "$*" | sed 's/^/# /'; }
+pass() { tap_line ok "$1"; }
+fail() { # DESC [WHY…]
+	tap_line "not ok" "$1"
+	shift
+	[ $# = 0 ] || note "$*"
+	return 1
+}
+skip() { # DESC REASON
+	if [ "${CORDON_MUST:-0}" = 1 ]; then
+		fail "$1" "skipped, but CORDON_MUST=1: $2"
+	else
+		tap_line ok "$1 # SKIP $2"
+	fi
+}
+# The rest of the file cannot be tested here.
+skip_all() { # REASON
+	skip "$(basename "$0" .sh)" "$1"
+	done_testing
+}
+done_testing() {
+	tap_done=1
+	echo "1..$tap_count"
+	[ "$tap_failed" = 0 ]
+	exit
+}
+
+# ---- asking ----
+
+# ok DESC COMMAND…: the command succeeds. refused DESC COMMAND…: it does not.
+ok() {
+	local desc=$1 log
+	shift
+	if log=$("$@" 2>&1); then pass "$desc"; else fail "$desc" "status $?: $* :: ${log:0:2000}"; fi
+}
+refused() {
+	local desc=$1 log
+	shift
+	if log=$("$@" 2>&1); then fail "$desc" "succeeded: $* :: ${log:0:2000}"; else pass "$desc"; fi
+}
+is() { # GOT WANT DESC
+	if [ "$1" = "$2" ]; then pass "$3"; else fail "$3" "got:  ${1:0:2000}"$'\n'"want: ${2:0:2000}"; fi
+}
+isnt() { # GOT UNWANTED DESC
+	if [ "$1" != "$2" ]; then pass "$3"; else fail "$3" "got:  ${1:0:2000}"; fi
+}
+like() { # GOT REGEX DESC
+	if [[ $1 =~ $2 ]]; then pass "$3"; else fail "$3" "got:  ${1:0:2000}"$'\n'"want: $2"; fi
+}
+unlike() { # GOT REGEX DESC
+	if [[ ! $1 =~ $2 ]]; then pass "$3"; else fail "$3" "got:  ${1:0:2000}"$'\n'"must not match: $2"; fi
+}
+# status WANT DESC COMMAND…: the exit status is exactly this. $OUT and $ERR hold what was said.
+status() {
+	local want=$1 desc=$2 got
+	shift 2
+	"$@" >"$WORK/.out" 2>"$WORK/.err"
+	got=$?
+	OUT=$(tr -d '\0' <"$WORK/.out") ERR=$(tr -d '\0' <"$WORK/.err")
+	if [ "$got" = "$want" ]; then pass "$desc"; else fail "$desc" "status $got, not $want"$'\n'"out: ${OUT:0:1000}"$'\n'"err: ${ERR:0:1000}"; fi
+}
+
+# ---- the box ----
+
+# box FLAG… -- COMMAND…: cordon run at the level under test. No run may take a minute.
+box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" "$@"; }
+# result FLAG… -- COMMAND…: the same with --json; field PATH then reads it: field status, field isolation.layers, field error.message
+result() {
+	box --json "$@" >"$WORK/.result" 2>"$WORK/.result.err"
+	RESULT_STATUS=$?
+	return "$RESULT_STATUS"
+}
+field() { json "$1" <"$WORK/.result"; }
+# json PATH: one value out of JSON on stdin; text as it is, null and what is not there as nothing, lists one item a line.
+json() {
+	python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for key in [k for k in sys.argv[1].split(".") if k]:
+    value = value[int(key)] if isinstance(value, list) and int(key) < len(value) else \
+            value.get(key) if isinstance(value, dict) else None
+for v in value if isinstance(value, list) else [value]:
+    if v is not None:
+        print(json.dumps(v) if isinstance(v, (dict, list, bool)) else v)' "$1"
+}
+# probe ACT…: an act inside a box, whose answer is "ok …" or an errno ("EPERM"). bare ACT…: the same outside, the control.
+# PROBE_FLAGS=(…) are more flags of cordon run for it.
+PROBE_FLAGS=()
+probe() { box --ro "$PROBE" "${PROBE_FLAGS[@]}" -- "$PROBE" "$@" 2>&1; }
+bare() { timeout -k 5 60 "$PROBE" "$@" 2>&1; }
+
+# ---- where we are ----
+
+# levels NAME…: the file's promise is made at these levels only. Elsewhere there is nothing to test: not a skip.
+levels() {
+	[[ " $* " == *" $LEVEL "* ]] && return
+	echo "# not promised at level $LEVEL"
+	done_testing
+}
+# need PROGRAM…: without them nothing here can be tested.
+need() {
+	local p
+	for p in "$@"; do
+		command -v "$p" >/dev/null || skip_all "there is no $p"
+	done
+}
+need_root() { [ "$ME" = root ] || skip_all "only root can set this up"; }
+# works_here: whether boxes of this level can be had at all.
+works_here() { box -- true >/dev/null 2>&1; }
+# defer COMMAND…: done at the end, last first, whatever happens.
+defer() { tap_defer+=("$(printf '%q ' "$@")"); }
+# background COMMAND…: started now, ended at the end. $! is its pid.
+background() {
+	"$@" &
+	defer kill "$!"
+}
+# until_true SECONDS COMMAND…: waits for a condition; fails when it never comes.
+until_true() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$end" ] || return 1
+		sleep 0.05
+	done
+}
+
+tap_end() {
+	local code=$? i
+	[ "$BASHPID" = "$TAP_MAIN" ] || return
+	trap - EXIT
+	for ((i = ${#tap_defer[@]} - 1; i >= 0; i--)); do
+		eval "${tap_defer[i]}" >/dev/null 2>&1
+	done
+	rm -rf "$WORK" 2>/dev/null || { chmod -R u+rwX "$WORK" && rm -rf "$WORK"; } 2>/dev/null
+	if [ -z "$tap_done" ]; then
+		tap_count=$((tap_count + 1))
+		echo "not ok $tap_count - $(basename "$0") ended early, status $code"
+		exit 1
+	fi
+	exit "$code"
+}
+trap tap_end EXIT
+trap 'exit 143' TERM INT HUP
