@@ -1,0 +1,8 @@
+# make demo: a Python answer from a box, then ten attacks and what stopped them. As root or as an ordinary user.
+DEMO_PACKAGES := gcc libc6-dev libfyaml-dev python3
+
+.PHONY: demo
+demo:
+	@sh tools/need.sh $(DEMO_PACKAGES)
+	@$(MAKE) --no-print-directory V=release all >build/demo.log 2>&1 || { cat build/demo.log; exit 1; }
+	@bash demo/demo.sh build/cordon
