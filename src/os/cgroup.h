@@ -23,7 +23,6 @@ enum cgroup_tree {
 	CG_TREES
 };
 enum { CGROUP_CAN_MEMORY = 1, CGROUP_CAN_PIDS = 2, CGROUP_CAN_CPU = 4, CGROUP_CAN_IO = 8, CGROUP_CAN_KILL = 16 };
-enum { CGROUP_DISKS_MAX = 32 };
 
 /* Where boxes' groups would be made on this host, and what they could hold. Reading it changes nothing. */
 struct cgroup_host {
@@ -33,9 +32,6 @@ struct cgroup_host {
 	bool needs_leaf;       /* v2, alone in a delegated group: create moves us into a leaf beside the boxes */
 	/* Absolute directories under which "cordon-…" directories go; "" where there is none. */
 	char parent[CG_TREES][256];
-	/* What the mounted file systems lie on: partitions, disks, dm; not loop devices. */
-	dev_t disks[CGROUP_DISKS_MAX];
-	unsigned disk_count;
 	char why[256];    /* why there is less than everything, for doctor and errors */
 	char remedy[256]; /* the exact command or step that helps; "" if none */
 };
@@ -52,8 +48,8 @@ struct cgroup {
 	const struct cgroup_host *host;
 	char name[64];
 	int dir[CG_TREES]; /* -1 where unused */
-	/* cgroup.procs, open for writing: checked with the opener's rights, so that a payload that has dropped
-	 * its own may still join. */
+	/* cgroup.procs, open for writing: checked with the opener's rights, so that a payload that has
+	 * dropped its own may still join. */
 	int procs[CG_TREES];
 };
 #define CGROUP_INIT                                                                    \

@@ -17,6 +17,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+enum { PARTITIONS_MAX = 1 << 20 };
+
 static int write_number(int dir, const char *file, uint64_t value)
 {
 	char text[32];
@@ -40,84 +42,34 @@ static void cpu_quota(uint64_t milli, uint64_t *ret_quota_us, uint64_t *ret_peri
 	*ret_quota_us = milli * *ret_period_us / 1000;
 }
 
-dev_t cgroup_whole_disk(dev_t dev)
-{
-	char path[64], text[32], *end;
-	unsigned long maj, min;
-
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/partition", major(dev), minor(dev));
-	if (access(path, F_OK) < 0)
-		return dev;
-	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/../dev", major(dev), minor(dev));
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) < 0)
-		return dev;
-	maj = strtoul(text, &end, 10);
-	if (*end != ':')
-		return dev;
-	min = strtoul(end + 1, NULL, 10);
-	return makedev((unsigned)maj, (unsigned)min);
-}
-
-/* The disks of a host, each once: two partitions share theirs. */
-static unsigned whole_disks(const struct cgroup_host *host, dev_t disks[CGROUP_DISKS_MAX])
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < host->disk_count; i++) {
-		dev_t dev = cgroup_whole_disk(host->disks[i]);
-		unsigned k = 0;
-
-		while (k < count && disks[k] != dev)
-			k++;
-		if (k == count)
-			disks[count++] = dev;
-	}
-	return count;
-}
-
 /* A disk that was pulled since (ENODEV) needs no limit. */
-static int write_disk(int fd, const char *text)
+static int write_disk(int dir, const char *file, const char *text)
 {
-	return write(fd, text, strlen(text)) < 0 && errno != ENODEV ? -errno : 0;
+	int r = fd_write_file_at(dir, file, text);
+
+	return r == -ENODEV ? 0 : r;
 }
 
 static int write_io_v2(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
-	dev_t disks[CGROUP_DISKS_MAX];
-	unsigned count = whole_disks(cg->host, disks);
-	auto_close int fd = openat(cg->dir[CG_UNIFIED], "io.max", O_WRONLY | O_CLOEXEC);
+	auto_free char *partitions = NULL;
 	char text[128], rbps[24] = "max", wbps[24] = "max";
-	int r = 0;
+	struct cgroup_disks walk;
+	ssize_t r = fd_load_at(AT_FDCWD, "/proc/partitions", PARTITIONS_MAX, &partitions);
+	dev_t disk;
 
-	if (fd < 0)
-		return -errno;
+	if (r < 0)
+		return (int)r;
 	if (limits->read_bps)
 		snprintf(rbps, sizeof(rbps), "%" PRIu64, limits->read_bps);
 	if (limits->write_bps)
 		snprintf(wbps, sizeof(wbps), "%" PRIu64, limits->write_bps);
-	for (unsigned i = 0; i < count && r == 0; i++) {
-		snprintf(text, sizeof(text), "%u:%u rbps=%s wbps=%s", major(disks[i]), minor(disks[i]), rbps, wbps);
-		r = write_disk(fd, text);
+	walk = (struct cgroup_disks){ .rest = partitions };
+	for (r = 0; r == 0 && cgroup_next_disk(&walk, &disk);) {
+		snprintf(text, sizeof(text), "%u:%u rbps=%s wbps=%s", major(disk), minor(disk), rbps, wbps);
+		r = write_disk(cg->dir[CG_UNIFIED], "io.max", text);
 	}
-	return r;
-}
-
-static int write_throttle(int dir, const char *file, const dev_t *disks, unsigned count, uint64_t bps)
-{
-	auto_close int fd = -1;
-	char text[64];
-	int r = 0;
-
-	if (!bps)
-		return 0;
-	fd = openat(dir, file, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	for (unsigned i = 0; i < count && r == 0; i++) {
-		snprintf(text, sizeof(text), "%u:%u %" PRIu64, major(disks[i]), minor(disks[i]), bps);
-		r = write_disk(fd, text);
-	}
-	return r;
+	return (int)r;
 }
 
 static int write_v2(const struct cgroup *cg, const struct cgroup_limits *limits)
@@ -162,12 +114,24 @@ static int write_memory_v1(int dir, uint64_t bytes)
  * xfs, btrfs, f2fs). */
 static int write_io_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
-	dev_t disks[CGROUP_DISKS_MAX];
-	unsigned count = whole_disks(cg->host, disks);
-	int dir = cg->dir[CG_BLKIO];
-	int r = write_throttle(dir, "blkio.throttle.read_bps_device", disks, count, limits->read_bps);
+	static const char *const files[] = { "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device" };
+	const uint64_t bps[] = { limits->read_bps, limits->write_bps };
+	auto_free char *partitions = NULL;
+	struct cgroup_disks walk;
+	char text[64];
+	ssize_t r = fd_load_at(AT_FDCWD, "/proc/partitions", PARTITIONS_MAX, &partitions);
+	dev_t disk;
 
-	return r < 0 ? r : write_throttle(dir, "blkio.throttle.write_bps_device", disks, count, limits->write_bps);
+	if (r < 0)
+		return (int)r;
+	r = 0;
+	walk = (struct cgroup_disks){ .rest = partitions };
+	while (r == 0 && cgroup_next_disk(&walk, &disk))
+		for (size_t i = 0; r == 0 && i < ARRAY_LEN(files); i++) {
+			snprintf(text, sizeof(text), "%u:%u %" PRIu64, major(disk), minor(disk), bps[i]);
+			r = bps[i] ? write_disk(cg->dir[CG_BLKIO], files[i], text) : 0;
+		}
+	return (int)r;
 }
 
 static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)

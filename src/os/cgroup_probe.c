@@ -16,14 +16,14 @@
 #include "os/scope.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
-enum { MOUNTINFO_MAX = 16 << 20, LOOP_MAJOR = 7 };
+enum { MOUNTINFO_MAX = 16 << 20 };
 
 static const char *const tree_controller[CG_TREES] = {
 	[CG_MEMORY] = "memory", [CG_PIDS] = "pids", [CG_CPU] = "cpu", [CG_BLKIO] = "blkio", [CG_CPUACCT] = "cpuacct",
@@ -54,33 +54,6 @@ unsigned cgroup_controllers(const char *list)
 	       (list_has(list, "cpu", ' ') ? CGROUP_CAN_CPU : 0u) | (list_has(list, "io", ' ') ? CGROUP_CAN_IO : 0u);
 }
 
-static void add_disk(struct cgroup_host *host, dev_t dev)
-{
-	if (major(dev) == 0 || major(dev) == LOOP_MAJOR)
-		return;
-	for (unsigned i = 0; i < host->disk_count; i++)
-		if (host->disks[i] == dev)
-			return;
-	/* One too many is remembered as a count beyond the array, and costs the io controller below. */
-	if (host->disk_count < CGROUP_DISKS_MAX)
-		host->disks[host->disk_count] = dev;
-	if (host->disk_count <= CGROUP_DISKS_MAX)
-		host->disk_count++;
-}
-
-/* btrfs and its kind have anonymous device numbers: their disk is the mount's source. */
-static void note_disk(struct cgroup_host *host, const char *number, const char *source)
-{
-	struct stat st;
-	char *end;
-	unsigned long maj = strtoul(number, &end, 10), min = *end == ':' ? strtoul(end + 1, NULL, 10) : 0;
-
-	if (maj)
-		add_disk(host, makedev((unsigned)maj, (unsigned)min));
-	else if (str_starts(source, "/dev/") && stat(source, &st) == 0 && S_ISBLK(st.st_mode))
-		add_disk(host, st.st_rdev);
-}
-
 /* Later mounts cover earlier ones, but a stray one elsewhere does not replace the usual place. */
 static void note_tree(struct tree *t, const char *mount, const char *root)
 {
@@ -91,21 +64,20 @@ static void note_tree(struct tree *t, const char *mount, const char *root)
 }
 
 /* One line: "ID PARENT MAJ:MIN ROOT MOUNT OPTIONS [TAGS] - TYPE SOURCE SUPER". */
-static void read_mount(struct cgroup_host *host, struct tree trees[CG_TREES], char *line)
+static void read_mount(struct tree trees[CG_TREES], char *line)
 {
-	char *field[5], *type, *source, *rest = strstr(line, " - ");
+	char *field[5], *type, *rest = strstr(line, " - ");
 
 	if (!rest)
 		return;
 	*rest = '\0';
 	rest += 3;
 	type = strsep(&rest, " ");
-	source = strsep(&rest, " ");
+	strsep(&rest, " ");
 	for (size_t i = 0; i < ARRAY_LEN(field); i++)
 		field[i] = strsep(&line, " ");
 	if (!rest || !field[4])
 		return;
-	note_disk(host, field[2], source);
 	if (strcmp(type, "cgroup2") == 0)
 		note_tree(&trees[CG_UNIFIED], field[4], field[3]);
 	if (strcmp(type, "cgroup") != 0)
@@ -220,47 +192,98 @@ static void explain_none(struct cgroup_host *host)
 	snprintf(host->remedy, sizeof(host->remedy), "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
 }
 
-void cgroup_probe_texts(struct cgroup_host *ret_host, char *mountinfo, char *self, const struct cgroup_who *who)
+static void probe_trees(struct cgroup_host *host, struct tree trees[CG_TREES], char *self, const struct cgroup_who *who)
 {
-	struct tree trees[CG_TREES] = { 0 };
 	char own[256];
 	bool v1 = false;
 
-	*ret_host = (struct cgroup_host){ .mode = CGROUP_NONE };
-	for (char *line; (line = strsep(&mountinfo, "\n"));)
-		read_mount(ret_host, trees, line);
 	for (char *line; (line = strsep(&self, "\n"));)
 		read_own(trees, line);
 	for (int t = CG_MEMORY; t <= CG_BLKIO; t++)
 		v1 |= trees[t].mount != NULL;
 	if (v1)
-		probe_v1(ret_host, trees, who);
+		probe_v1(host, trees, who);
 	else if (trees[CG_UNIFIED].mount)
-		cgroup_probe_v2(ret_host, trees[CG_UNIFIED].mount,
+		cgroup_probe_v2(host, trees[CG_UNIFIED].mount,
 				own_dir(&trees[CG_UNIFIED], own, sizeof(own)) ? own : NULL, who);
 	else
-		explain_none(ret_host);
-	if (ret_host->disk_count > CGROUP_DISKS_MAX) {
-		ret_host->can &= ~(unsigned)CGROUP_CAN_IO;
-		ret_host->disk_count = CGROUP_DISKS_MAX;
-		snprintf(ret_host->why, sizeof(ret_host->why), "more than %d disks are mounted: no limit on disk I/O",
-			 CGROUP_DISKS_MAX);
-	}
+		explain_none(host);
 }
 
+void cgroup_probe_texts(struct cgroup_host *ret_host, char *mountinfo, char *self, const struct cgroup_who *who)
+{
+	struct tree trees[CG_TREES] = { 0 };
+
+	*ret_host = (struct cgroup_host){ .mode = CGROUP_NONE };
+	for (char *line; (line = strsep(&mountinfo, "\n"));)
+		read_mount(trees, line);
+	probe_trees(ret_host, trees, self, who);
+}
+
+static bool is_mounted(const char *path, long magic)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && fs.f_type == magic;
+}
+
+/* Where every distribution mounts them. A pure v1 host is left to mountinfo, which tells whether cpu and
+ * cpuacct are one. */
+static bool usual_trees(struct tree trees[CG_TREES])
+{
+	static const char *const usual[CG_TREES] = {
+		[CG_UNIFIED] = "/sys/fs/cgroup/unified", [CG_MEMORY] = "/sys/fs/cgroup/memory",
+		[CG_PIDS] = "/sys/fs/cgroup/pids",       [CG_CPU] = "/sys/fs/cgroup/cpu",
+		[CG_BLKIO] = "/sys/fs/cgroup/blkio",
+	};
+
+	if (is_mounted("/sys/fs/cgroup", CGROUP2_SUPER_MAGIC)) {
+		trees[CG_UNIFIED] = (struct tree){ .mount = "/sys/fs/cgroup", .root = "/" };
+		return true;
+	}
+	for (int t = CG_UNIFIED; t <= CG_BLKIO; t++) {
+		if (!is_mounted(usual[t], t == CG_UNIFIED ? CGROUP2_SUPER_MAGIC : CGROUP_SUPER_MAGIC))
+			return false;
+		trees[t] = (struct tree){ .mount = usual[t], .root = "/" };
+	}
+	return true;
+}
+
+/* Root mostly has the top of every tree, and then need not know where it stands. */
+static bool probe_top(struct cgroup_host *host, struct tree trees[CG_TREES], const struct cgroup_who *who)
+{
+	char nothing[1] = "";
+
+	if (who->uid != 0)
+		return false;
+	probe_trees(host, trees, nothing, who);
+	return host->mode != CGROUP_NONE && !host->why[0];
+}
+
+/* mountinfo costs some 3 us per mount, and container hosts have hundreds: the usual places are looked at
+ * first, and it is read only where they are not all there, or where our own group is not in them (some
+ * containers). */
 void cgroup_probe(struct cgroup_host *ret_host)
 {
 	struct cgroup_who who = { .pid = getpid(), .parent = getppid(), .uid = geteuid() };
+	struct tree trees[CG_TREES] = { 0 };
 	auto_free char *mountinfo = NULL;
-	char self[4096];
+	char self[4096] = "", copy[4096], own[256];
+	bool usual = usual_trees(trees);
 
 	*ret_host = (struct cgroup_host){ .mode = CGROUP_NONE };
-	if (fd_load_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &mountinfo) < 0 ||
-	    fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self)) < 0) {
-		snprintf(ret_host->why, sizeof(ret_host->why),
-			 "/proc/self/mountinfo and /proc/self/cgroup cannot be read");
+	if (usual && probe_top(ret_host, trees, &who))
 		return;
-	}
+	*ret_host = (struct cgroup_host){ .mode = CGROUP_NONE };
 	who.has_bus = who.uid != 0 && scope_has_bus();
-	cgroup_probe_texts(ret_host, mountinfo, self, &who);
+	if (fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", self, sizeof(self)) < 0)
+		self[0] = '\0';
+	memcpy(copy, self, sizeof(copy));
+	if (usual) {
+		probe_trees(ret_host, trees, copy, &who);
+		if (own_dir(&trees[CG_UNIFIED], own, sizeof(own)) && access(own, F_OK) == 0)
+			return;
+	}
+	if (fd_load_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &mountinfo) >= 0)
+		cgroup_probe_texts(ret_host, mountinfo, self, &who);
 }

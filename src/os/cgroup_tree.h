@@ -22,7 +22,11 @@ int cgroup_write_limits(const struct cgroup *cg, const struct cgroup_limits *lim
 int cgroup_enable(const struct cgroup_host *host);
 /* CGROUP_CAN_* of a list such as cgroup.controllers holds. */
 unsigned cgroup_controllers(const char *list);
-/* The whole disk under a partition, or the device itself. */
-dev_t cgroup_whole_disk(dev_t dev);
+/* The disks in the text of /proc/partitions, which it cuts up: set `rest`, then ask until false. */
+struct cgroup_disks {
+	char *rest;
+	const char *disk; /* the last whole disk's name */
+};
+bool cgroup_next_disk(struct cgroup_disks *walk, dev_t *ret_disk);
 
 #endif
