@@ -5,17 +5,16 @@
  *
  * A filter is a search tree over ranges of numbers with the same verdict, then a block for each rule on arguments.
  * What is always allowed is decided on architecture and number alone: the kernel finds that out at installation by
- * walking the program for every number, and later skips it for those. So two things cost at installation: the length of
- * that walk, summed over all numbers, and the length of the program, which is compiled. The tree is the best one for both
- * together, found by dynamic programming.
+ * walking the program for every number, and later skips it for those. So two things cost at installation: the length
+ * of that walk, summed over all numbers, and the length of the program, which is compiled. The tree is the best one for
+ * both together, found by dynamic programming.
  *
- * Code is written from its end to its beginning, since BPF only jumps forward: a label is the distance from the end, and
- * every target is known when a jump is written.
+ * Code is written from its end to its beginning, since BPF only jumps forward: a label is the distance from the end,
+ * and every target is known when a jump is written.
  */
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,18 +27,33 @@
 
 /* ABI numbers, spelled out: the generator may run on another architecture than it writes for, with older headers. */
 enum {
-	IOCTL_TCGETS = 0x5401, IOCTL_TIOCGPGRP = 0x540f, IOCTL_TIOCSTI = 0x5412, IOCTL_TIOCGWINSZ = 0x5413,
-	IOCTL_FIONREAD = 0x541b, IOCTL_TIOCLINUX = 0x541c, IOCTL_FIONBIO = 0x5421, IOCTL_TIOCSETD = 0x5423,
-	IOCTL_FIONCLEX = 0x5450, IOCTL_FIOCLEX = 0x5451, IOCTL_SETFLAGS = 0x40086602, IOCTL_FSSETXATTR = 0x401c5820,
+	IOCTL_TCGETS = 0x5401,
+	IOCTL_TIOCGPGRP = 0x540f,
+	IOCTL_TIOCSTI = 0x5412,
+	IOCTL_TIOCGWINSZ = 0x5413,
+	IOCTL_FIONREAD = 0x541b,
+	IOCTL_TIOCLINUX = 0x541c,
+	IOCTL_FIONBIO = 0x5421,
+	IOCTL_TIOCSETD = 0x5423,
+	IOCTL_FIONCLEX = 0x5450,
+	IOCTL_FIOCLEX = 0x5451,
+	IOCTL_SETFLAGS = 0x40086602,
+	IOCTL_FSSETXATTR = 0x401c5820,
 	OPEN_CREATES = 0100 | 020000000, /* O_CREAT, and the bit of O_TMPFILE that is its own */
 	MODE_SETID = 06000,
 	MODE_DEVICE = 020000, /* in S_IFCHR and S_IFBLK; not in regular files, FIFOs and sockets */
-	PROTECTION_WRITE = 2, PROTECTION_EXEC = 4, MAPPING_ANONYMOUS = 0x20, SHARED_EXEC = 0100000,
-	CLONE_NAMESPACES = 0x7e020000, CLONE_A_THREAD = 0x10000,
+	PROTECTION_WRITE = 2,
+	PROTECTION_EXEC = 4,
+	MAPPING_ANONYMOUS = 0x20,
+	SHARED_EXEC = 0100000,
+	CLONE_NAMESPACES = 0x7e020000,
+	CLONE_A_THREAD = 0x10000,
 	UNSHARE_HARMLESS = 0x200 | 0x400 | 0x40000, /* CLONE_FS, CLONE_FILES, CLONE_SYSVSEM */
-	PRCTL_SET_NAME = 15, PRCTL_GET_NAME = 16, PRCTL_SCHED_CORE = 62,
+	PRCTL_SET_NAME = 15,
+	PRCTL_GET_NAME = 16,
+	PRCTL_SCHED_CORE = 62,
 	PERSONALITY_HARMLESS = 0x8 | 0x20000 | 0x40000, /* PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE */
-	SECCOMP_LISTENER = 8, /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
+	SECCOMP_LISTENER = 8,   /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
 };
 #define IOCTL_TCGETS2 0x802c542au
@@ -133,12 +147,6 @@ static int rule_open(unsigned flags_arg, int allow, int refuse)
 	return emit_load_arg(flags_arg);
 }
 
-static int rule_bits(unsigned arg, uint32_t refused, int allow, int refuse)
-{
-	emit_jump(BPF_JSET, refused, refuse, allow);
-	return emit_load_arg(arg);
-}
-
 static int rule_mmap(int allow, int refuse)
 {
 	int flags, writable;
@@ -193,9 +201,29 @@ static int rule_socket_none(int refuse)
 	return emit_load_arg(0);
 }
 
+/* Rules that refuse some bits of one argument. */
+static const struct {
+	unsigned arg;
+	uint32_t refused;
+} bit_rules[ACT_COUNT] = {
+	[ACT_MODE_1] = { 1, MODE_SETID },
+	[ACT_MODE_2] = { 2, MODE_SETID },
+	[ACT_MKNOD_1] = { 1, MODE_SETID | MODE_DEVICE },
+	[ACT_MKNOD_2] = { 2, MODE_SETID | MODE_DEVICE },
+	[ACT_MPROTECT] = { 2, PROTECTION_EXEC },
+	[ACT_SHMAT] = { 2, SHARED_EXEC },
+	[ACT_CLONE] = { 0, CLONE_NAMESPACES },
+	[ACT_UNSHARE] = { 0, ~(uint32_t)UNSHARE_HARMLESS },
+	[ACT_SECCOMP] = { 1, SECCOMP_LISTENER },
+};
+
 static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 {
-	switch (rule) {
+	if (bit_rules[rule].refused) {
+		emit_jump(BPF_JSET, bit_rules[rule].refused, refuse, allow);
+		return emit_load_arg(bit_rules[rule].arg);
+	}
+	switch ((int)rule) {
 	case ACT_IOCTL:
 		ONE_OF(refuse, allow, IOCTL_TIOCSTI, IOCTL_TIOCLINUX, IOCTL_TIOCSETD, IOCTL_SETFLAGS, IOCTL_FSSETXATTR);
 		return emit_load_arg(1);
@@ -203,22 +231,6 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 		ONE_OF(allow, refuse, IOCTL_TCGETS, IOCTL_TCGETS2, IOCTL_TIOCGWINSZ, IOCTL_TIOCGPGRP, IOCTL_FIONREAD,
 		       IOCTL_FIONBIO, IOCTL_FIOCLEX, IOCTL_FIONCLEX);
 		return emit_load_arg(1);
-	case ACT_OPEN: return rule_open(1, allow, refuse);
-	case ACT_OPENAT: return rule_open(2, allow, refuse);
-	case ACT_MODE_1: return rule_bits(1, MODE_SETID, allow, refuse);
-	case ACT_MODE_2: return rule_bits(2, MODE_SETID, allow, refuse);
-	case ACT_MKNOD_1: return rule_bits(1, MODE_SETID | MODE_DEVICE, allow, refuse);
-	case ACT_MKNOD_2: return rule_bits(2, MODE_SETID | MODE_DEVICE, allow, refuse);
-	case ACT_MMAP: return rule_mmap(allow, refuse);
-	case ACT_MPROTECT: return rule_bits(2, PROTECTION_EXEC, allow, refuse);
-	case ACT_SHMAT: return rule_bits(2, SHARED_EXEC, allow, refuse);
-	case ACT_CLONE: return rule_bits(0, CLONE_NAMESPACES, allow, refuse);
-	case ACT_CLONE_THREAD: return rule_clone_thread(allow, refuse);
-	case ACT_UNSHARE: return rule_bits(0, ~(uint32_t)UNSHARE_HARMLESS, allow, refuse);
-	case ACT_PERSONALITY: return rule_personality(allow, refuse);
-	case ACT_SECCOMP: return rule_bits(1, SECCOMP_LISTENER, allow, refuse);
-	case ACT_SOCKET: return rule_socket(allow, refuse);
-	case ACT_SOCKET_NONE: return rule_socket_none(refuse);
 	case ACT_PRCTL:
 		ONE_OF(refuse, allow, PRCTL_SCHED_CORE);
 		return emit_load_arg(0);
@@ -231,12 +243,24 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_SOCKETPAIR:
 		ONE_OF(allow, refuse, AF_UNIX);
 		return emit_load_arg(0);
-	case ACT_ALLOW: case ACT_REFUSE: case ACT_QUIET: case ACT_MEMFD: case ACT_EXEC: case ACT_PRLIMIT: case ACT_IPC:
-	case ACT_COUNT:
-		break;
+	case ACT_OPEN:
+		return rule_open(1, allow, refuse);
+	case ACT_OPENAT:
+		return rule_open(2, allow, refuse);
+	case ACT_MMAP:
+		return rule_mmap(allow, refuse);
+	case ACT_CLONE_THREAD:
+		return rule_clone_thread(allow, refuse);
+	case ACT_PERSONALITY:
+		return rule_personality(allow, refuse);
+	case ACT_SOCKET:
+		return rule_socket(allow, refuse);
+	case ACT_SOCKET_NONE:
+		return rule_socket_none(refuse);
+	default:
+		fprintf(stderr, "seccomp-gen: action %d is no rule on arguments\n", (int)rule);
+		exit(1);
 	}
-	fprintf(stderr, "seccomp-gen: action %d is no rule on arguments\n", (int)rule);
-	exit(1);
 }
 
 /* ---- verdicts ------------------------------------------------------------------------------------------- */
@@ -257,22 +281,33 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS;
 
 	switch ((int)action) { /* the rest stay as they are */
-	case ACT_ALLOW: return allow;
-	case ACT_REFUSE: return refuse;
-	case ACT_QUIET: return quiet;
-	case ACT_MEMFD: return lock ? refuse : allow;
-	case ACT_EXEC: return lock && variant & SECCOMP_NOTIFY ? refuse : allow;
-	case ACT_IPC: return host ? refuse : allow;
-	case ACT_PRLIMIT: return host ? (struct verdict){ ACT_PRLIMIT_SELF, refuse.refusal } : allow;
-	case ACT_SOCKET: return host ? verdict_of(ACT_SOCKET_NONE, errnum, variant) : rule;
-	case ACT_SOCKET_NONE: return variant & SECCOMP_NOTIFY ? rule : refuse;
+	case ACT_ALLOW:
+		return allow;
+	case ACT_REFUSE:
+		return refuse;
+	case ACT_QUIET:
+		return quiet;
+	case ACT_MEMFD:
+		return lock ? refuse : allow;
+	case ACT_EXEC:
+		return lock && variant & SECCOMP_NOTIFY ? refuse : allow;
+	case ACT_IPC:
+		return host ? refuse : allow;
+	case ACT_PRLIMIT:
+		return host ? (struct verdict){ ACT_PRLIMIT_SELF, refuse.refusal } : allow;
+	case ACT_SOCKET:
+		return host ? verdict_of(ACT_SOCKET_NONE, errnum, variant) : rule;
+	case ACT_SOCKET_NONE:
+		return variant & SECCOMP_NOTIFY ? rule : refuse;
 	case ACT_MMAP:
-	case ACT_MPROTECT: return lock ? rule : allow;
+	case ACT_MPROTECT:
+		return lock ? rule : allow;
 	case ACT_SHMAT:
 		if (host)
 			return refuse;
 		return lock ? rule : allow;
-	default: return rule;
+	default:
+		return rule;
 	}
 }
 
@@ -292,8 +327,8 @@ struct range {
 
 static struct range ranges[RANGES_MAX];
 static int range_count;
-static unsigned long cost[RANGES_MAX][RANGES_MAX];  /* of the best tree over ranges i..j */
-static int split[RANGES_MAX][RANGES_MAX];           /* its root: the first range on the right; -1 for a chain */
+static unsigned long cost[RANGES_MAX][RANGES_MAX]; /* of the best tree over ranges i..j */
+static int split[RANGES_MAX][RANGES_MAX];          /* its root: the first range on the right; -1 for a chain */
 static unsigned long weight_sum[RANGES_MAX + 1];
 
 static bool verdict_equal(struct verdict a, struct verdict b)
@@ -319,8 +354,8 @@ static void make_ranges(int variant, bool aarch64)
 
 		if (nr < 0)
 			continue;
-		by_number[nr] = verdict_of(variant & SECCOMP_STRICT ? rows[i].strict : rows[i].normal, rows[i].errnum,
-					   variant);
+		by_number[nr] =
+			verdict_of(variant & SECCOMP_STRICT ? rows[i].strict : rows[i].normal, rows[i].errnum, variant);
 		end = (unsigned)nr >= end ? (unsigned)nr + 1 : end;
 	}
 	range_count = 0;

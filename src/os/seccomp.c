@@ -45,15 +45,19 @@ struct seccomp_filter seccomp_choose(const struct seccomp_options *o)
 
 int seccomp_install(const struct seccomp_filter *f, bool notify)
 {
-	/* The kernel does not write to it, but its header knows no const. */
-	struct sock_fprog prog = { .len = f->len, .filter = (struct sock_filter *)(uintptr_t)f->code };
+	/* struct sock_fprog, but const: the kernel does not write to the program. */
+	const struct {
+		unsigned short len;
+		const struct sock_filter *filter;
+	} prog = { f->len, f->code };
 	unsigned long flags = notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
 	long fd;
 
 	/* Killable only: a runtime that preempts its threads by signals would otherwise restart a call that waits for
 	 * its answer again and again. */
 	if (notify) {
-		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &prog);
+		fd = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
+			     &prog);
 		if (fd >= 0 || errno != EINVAL)
 			return fd < 0 ? -errno : (int)fd;
 	}
@@ -104,12 +108,15 @@ static bool by_commands(enum seccomp_action action, const struct seccomp_options
 /* The rules that are only there because the box shares the host's network and IPC. */
 static bool by_level(enum seccomp_action action, const struct seccomp_options *o)
 {
-	return o->no_sockets && (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT);
+	return o->no_sockets &&
+	       (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT);
 }
 
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)
 {
-	static const struct seccomp_row unknown = { .name = "unknown system call", .errnum = ENOSYS, .normal = ACT_QUIET };
+	static const struct seccomp_row unknown = { .name = "unknown system call",
+						    .errnum = ENOSYS,
+						    .normal = ACT_QUIET };
 	const struct seccomp_row *row = row_of(nr);
 	enum seccomp_action action;
 
@@ -121,7 +128,8 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 		.why = row->why ? row->why : "not in the set of system calls",
 		.errnum = row->errnum,
 		.rule = o->strict ? "seccomp: strict" : "seccomp: default",
-		.allow = never(action) ? "nothing: no policy allows it" : "nothing: no policy allows it with these arguments",
+		.allow = never(action) ? "nothing: no policy allows it"
+				       : "nothing: no policy allows it with these arguments",
 	};
 	if (by_level(row->normal, o)) {
 		ret_reason->rule = "seccomp: the host's network and IPC are shared";

@@ -1,7 +1,7 @@
 /*
- * The system call filter. Filters are generated at build time (tools/seccomp-gen.c from os/syscalls.def) as BPF
- * for the build's architecture: a balanced tree over syscall numbers, so that what is always allowed needs no argument and gets
- * the kernel's bitmap fast path. Nothing is generated per run.
+ * The system call filter. Filters are generated at build time (tools/seccomp-gen.c from os/syscalls.def) as BPF for the
+ * build's architecture: a search tree over syscall numbers, so that what is always allowed needs no argument and gets the
+ * kernel's bitmap fast path. Nothing is generated per run.
  */
 #ifndef OS_SECCOMP_H
 #define OS_SECCOMP_H
@@ -12,11 +12,12 @@
 #include <stdint.h>
 
 struct seccomp_options {
-	bool strict;      /* the smallest set (process.syscalls: strict) */
-	bool no_sockets;  /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
+	bool strict;     /* the smallest set (process.syscalls: strict) */
+	bool no_sockets; /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
 			     stays; System V IPC, message queues and prlimit() of others are the host's and refused, too */
-	bool exec_lock;   /* process.commands: no memfd_create, no writable-and-executable mapping; execve notified and continued to report */
-	bool notify;      /* refused calls go to the listener (which answers the errno) instead of failing in place */
+	bool exec_lock; /* process.commands: no memfd_create, no memory made executable or mapped so without a file; execve
+			     notified (with `notify`) and continued to report */
+	bool notify;    /* refused calls go to the listener (which answers the errno) instead of failing in place */
 };
 
 struct seccomp_filter {
@@ -26,15 +27,16 @@ struct seccomp_filter {
 
 /* Chooses a ready-made filter. Never fails. */
 struct seccomp_filter seccomp_choose(const struct seccomp_options *o);
-/* Installs it for the calling thread (needs no_new_privs). Returns the listener fd (close-on-exec) when o->notify and
- * *ret_listener is wanted, else 0; -errno on failure. Takes away: every syscall that the filter does not list. */
+/* Installs it for the calling thread (needs no_new_privs). Returns the listener fd (close-on-exec) with notify, else 0;
+ * -errno on failure. Takes away: every syscall that the filter does not list. In every variant write, close, sendmsg,
+ * execve and exit_group remain. */
 int seccomp_install(const struct seccomp_filter *f, bool notify);
 
 /* What a refused syscall is called and answered with, for the listener and the denial's text. */
 struct seccomp_syscall {
-	const char *name;  /* "mount" */
-	const char *why;   /* "changes mounts", … for the denial */
-	int errnum;        /* what the payload gets */
+	const char *name; /* "mount" */
+	const char *why;  /* "changes mounts", … for the denial */
+	int errnum;       /* what the payload gets */
 };
 /* NULL for a number that no table knows. */
 const struct seccomp_syscall *seccomp_lookup(int nr);

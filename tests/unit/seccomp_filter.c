@@ -26,14 +26,18 @@ enum { BROKEN = 0xdead };
 static bool jump_taken(uint16_t code, uint32_t a, uint32_t k)
 {
 	switch (BPF_OP(code)) {
-	case BPF_JEQ: return a == k;
-	case BPF_JGT: return a > k;
-	case BPF_JGE: return a >= k;
-	default: return a & k; /* BPF_JSET */
+	case BPF_JEQ:
+		return a == k;
+	case BPF_JGT:
+		return a > k;
+	case BPF_JGE:
+		return a >= k;
+	default:
+		return a & k; /* BPF_JSET */
 	}
 }
 
-/* The answer; BROKEN for a program that the kernel would not take. *ret_args: it looked beyond number and architecture. */
+/* The answer; BROKEN for a program that the kernel would not take. *ret_args: it looked beyond number and ABI. */
 static uint32_t run(const struct sock_filter *code, size_t len, const struct seccomp_data *data, bool *ret_args)
 {
 	uint32_t a = 0;
@@ -49,14 +53,22 @@ static uint32_t run(const struct sock_filter *code, size_t len, const struct sec
 			memcpy(&a, (const char *)data + i->k, sizeof(a));
 			*ret_args |= i->k >= offsetof(struct seccomp_data, instruction_pointer);
 			break;
-		case BPF_ALU | BPF_AND | BPF_K: a &= i->k; break;
-		case BPF_JMP | BPF_JA: pc += i->k; break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= i->k;
+			break;
+		case BPF_JMP | BPF_JA:
+			pc += i->k;
+			break;
 		case BPF_JMP | BPF_JEQ | BPF_K:
 		case BPF_JMP | BPF_JGT | BPF_K:
 		case BPF_JMP | BPF_JGE | BPF_K:
-		case BPF_JMP | BPF_JSET | BPF_K: pc += jump_taken(i->code, a, i->k) ? i->jt : i->jf; break;
-		case BPF_RET | BPF_K: return i->k;
-		default: return BROKEN;
+		case BPF_JMP | BPF_JSET | BPF_K:
+			pc += jump_taken(i->code, a, i->k) ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			return BROKEN;
 		}
 	}
 	return BROKEN;
@@ -213,7 +225,8 @@ static void test_mutants(unsigned variant)
 		jumps++;
 		found += compare_all(&(struct seccomp_filter){ code, f.len }, variant, NATIVE, 10).count > 0;
 	}
-	ok(jumps > 50 && found == jumps, "%s: %u of %u turned jumps are found out", variant_name(variant), found, jumps);
+	ok(jumps > 50 && found == jumps, "%s: %u of %u turned jumps are found out", variant_name(variant), found,
+	   jumps);
 	free(code);
 }
 
@@ -257,7 +270,8 @@ static void test_libseccomp(unsigned variant)
 		enum seccomp_action rule = variant & SECCOMP_STRICT ? row->strict : row->normal;
 
 		if (row_number(row, NATIVE) >= 0 && rule <= ACT_QUIET)
-			seccomp_rule_add(ctx, rule == ACT_ALLOW ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO((uint32_t)row->errnum),
+			seccomp_rule_add(ctx,
+					 rule == ACT_ALLOW ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO((uint32_t)row->errnum),
 					 row_number(row, NATIVE), 0);
 	}
 	if (file && seccomp_export_bpf(ctx, fileno(file)) == 0) {
@@ -286,11 +300,14 @@ static void test_libseccomp(unsigned variant)
 static void test_choose(void)
 {
 	for (unsigned v = 0; v < SECCOMP_VARIANTS; v++) {
-		struct seccomp_options o = { .strict = v & SECCOMP_STRICT, .no_sockets = v & SECCOMP_NO_SOCKETS,
-					     .exec_lock = v & SECCOMP_EXEC_LOCK, .notify = v & SECCOMP_NOTIFY };
+		struct seccomp_options o = { .strict = v & SECCOMP_STRICT,
+					     .no_sockets = v & SECCOMP_NO_SOCKETS,
+					     .exec_lock = v & SECCOMP_EXEC_LOCK,
+					     .notify = v & SECCOMP_NOTIFY };
 		struct seccomp_filter f = seccomp_choose(&o);
 
-		ok(f.code == seccomp_filters[v].code && f.len < 256, "%s is chosen, %u instructions", variant_name(v), f.len);
+		ok(f.code == seccomp_filters[v].code && f.len < 256, "%s is chosen, %u instructions", variant_name(v),
+		   f.len);
 	}
 }
 

@@ -1,8 +1,9 @@
 /*
- * The set that the kernel really allows equals the declared one. A second filter, the witness, lies under the one that is
- * tested and sends every call that carries a mark in its sixth argument to a listener, which answers an errno of its own.
- * Of two filters the stricter answer counts: a call that ours refuses comes back with our errno, one that it allows with the
- * witness's. So every number can be tried without doing anything, through the kernel's compiled filter and its cache.
+ * The set that the kernel really allows equals the declared one. A second filter, the witness, lies under the one that
+ * is tested and sends every call that carries a mark in its sixth argument to a listener, which answers an errno of its
+ * own. Of two filters the stricter answer counts: a call that ours refuses comes back with our errno, one that it
+ * allows with the witness's. So every number can be tried without doing anything, through the kernel's compiled filter
+ * and its cache.
  */
 #include "seccomp_child.h"
 #include "seccomp_reference.h"
@@ -149,10 +150,11 @@ static void test_variant(unsigned variant, bool bare, const char *what)
 	if (listener >= 0)
 		serve_witness(listener);
 	status = child_serve(&c, NULL, NULL);
-	if (!ok(status == 0 && f->tried >= REFERENCE_NUMBERS - NOT_TRIED_MAX && f->wrong == 0 && f->allowed > 0, "%s", what))
-		note("status %#x, tried %u, allowed %u, wrong %u, first: %d (%#jx %#jx %#jx) gives %d, not %d", status, f->tried,
-		     f->allowed, f->wrong, f->first_nr, (uintmax_t)f->args[0], (uintmax_t)f->args[1], (uintmax_t)f->args[2],
-		     f->got, f->want);
+	if (!ok(status == 0 && f->tried >= REFERENCE_NUMBERS - NOT_TRIED_MAX && f->wrong == 0 && f->allowed > 0, "%s",
+		what))
+		note("status %#x, tried %u, allowed %u, wrong %u, first: %d (%#jx %#jx %#jx) gives %d, not %d", status,
+		     f->tried, f->allowed, f->wrong, f->first_nr, (uintmax_t)f->args[0], (uintmax_t)f->args[1],
+		     (uintmax_t)f->args[2], f->got, f->want);
 	else
 		note("%u calls tried, %u allowed", f->tried, f->allowed);
 	munmap(f, sizeof(*f));
@@ -180,7 +182,8 @@ static void test_int80(void)
 	if (*ret <= 0)
 		skip("this kernel answers int 0x80 with nothing, so that there is nothing to refuse");
 	else
-		ok(child_run(&o, call_int80, ret) == 0 && *ret == -ENOSYS, "int 0x80 works without a filter and is ENOSYS with it");
+		ok(child_run(&o, call_int80, ret) == 0 && *ret == -ENOSYS,
+		   "int 0x80 works without a filter and is ENOSYS with it");
 	munmap(ret, sizeof(*ret));
 }
 #endif

@@ -1,6 +1,6 @@
 /*
- * The listener: refused calls are told and answered with the table's errno, quiet ones are not told, execve is told and goes
- * on, a nested listener is refused, signals do not restart a call that waits; and the words of a denial.
+ * The listener: refused calls are told and answered with the table's errno, quiet ones are not told, execve is told and
+ * goes on, a nested listener is refused, signals do not restart a call that waits; and the words of a denial.
  */
 #include <sys/time.h>
 
@@ -68,7 +68,8 @@ static void test_refused(void)
 		is_num(errnums[i], want[i], "call %zu is answered with its errno", i);
 	is_num(s.count, ARRAY_LEN(told), "what is refused is told, what is quiet is not");
 	for (size_t i = 0; i < ARRAY_LEN(told) && i < s.count; i++)
-		ok(s.events[i].nr == told[i] && s.events[i].pid == c.pid, "event %zu names the call and the process", i);
+		ok(s.events[i].nr == told[i] && s.events[i].pid == c.pid, "event %zu names the call and the process",
+		   i);
 	ok(s.events[0].args[0] == 11 && s.events[0].args[4] == 55, "and its arguments");
 	ok(s.valid && !s.stale, "a pending event is valid, another is not");
 	munmap(errnums, sizeof(want));
@@ -132,7 +133,8 @@ static void test_nested(void)
 {
 	struct seccomp_options quiet = { 0 };
 
-	is_num(WEXITSTATUS(child_run(NULL, call_nested, NULL)), 0, "control: a listener of one's own, without the filter");
+	is_num(WEXITSTATUS(child_run(NULL, call_nested, NULL)), 0,
+	       "control: a listener of one's own, without the filter");
 	is_num(WEXITSTATUS(child_run(&quiet, call_nested, NULL)), EBUSY, "with it, it is refused");
 	is_num(WEXITSTATUS(child_run(&notify, call_nested, NULL)), EBUSY, "and with a listener as well");
 }
@@ -148,12 +150,12 @@ static int call_exec(void *path)
 static void test_exec(void)
 {
 	struct seccomp_options lock = { .exec_lock = true, .notify = true };
-	struct child c = child_start(&lock, call_exec, (void *)(uintptr_t)"/bin/true");
+	struct child c = child_start(&lock, call_exec, (void *)(uintptr_t) "/bin/true");
 	struct seen s = { .listener = c.listener };
 
 	is_num(child_serve(&c, see, &s), 0, "an execve goes on to run its program");
 	ok(s.count == 1 && s.events[0].nr == SYS_execve, "and is told");
-	c = child_start(&notify, call_exec, (void *)(uintptr_t)"/bin/true");
+	c = child_start(&notify, call_exec, (void *)(uintptr_t) "/bin/true");
 	s = (struct seen){ .listener = c.listener };
 	ok(child_serve(&c, see, &s) == 0 && s.count == 0, "without an exec lock it is not");
 }
@@ -202,8 +204,10 @@ static void test_words(void)
 	unsigned bad = 0;
 
 	for (unsigned v = 0; v < SECCOMP_VARIANTS; v++) {
-		struct seccomp_options o = { .strict = v & SECCOMP_STRICT, .no_sockets = v & SECCOMP_NO_SOCKETS,
-					     .exec_lock = v & SECCOMP_EXEC_LOCK, .notify = v & SECCOMP_NOTIFY };
+		struct seccomp_options o = { .strict = v & SECCOMP_STRICT,
+					     .no_sockets = v & SECCOMP_NO_SOCKETS,
+					     .exec_lock = v & SECCOMP_EXEC_LOCK,
+					     .notify = v & SECCOMP_NOTIFY };
 
 		for (int nr = -1; nr < REFERENCE_NUMBERS; nr++) {
 			struct seccomp_reason r;
@@ -230,11 +234,19 @@ static void test_reasons(void)
 		{ SYS_clone, { 0 }, "seccomp: default", "nothing: no policy allows it with these arguments" },
 		{ SYS_epoll_ctl, { .strict = true }, "seccomp: strict", "process.syscalls: default" },
 		{ SYS_socket, { .strict = true }, "seccomp: strict", "process.syscalls: default" },
-		{ SYS_socket, { .no_sockets = true }, "seccomp: the host's network and IPC are shared", "level: container" },
-		{ SYS_socket, { .no_sockets = true, .strict = true }, "seccomp: the host's network and IPC are shared",
+		{ SYS_socket,
+		  { .no_sockets = true },
+		  "seccomp: the host's network and IPC are shared",
+		  "level: container" },
+		{ SYS_socket,
+		  { .no_sockets = true, .strict = true },
+		  "seccomp: the host's network and IPC are shared",
 		  "level: container with process.syscalls: default" },
 		{ SYS_memfd_create, { .exec_lock = true }, "process.commands", "a policy without process.commands" },
-		{ SYS_mprotect, { .exec_lock = true, .strict = true }, "process.commands", "a policy without process.commands" },
+		{ SYS_mprotect,
+		  { .exec_lock = true, .strict = true },
+		  "process.commands",
+		  "a policy without process.commands" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -37,13 +37,15 @@ static const char plain[] = "import json, math, os, re, sqlite3, tempfile, threa
 			    "with tempfile.TemporaryDirectory() as d:\n"
 			    "    with open(d + '/a', 'w') as f: f.write(json.dumps([math.pi]))\n"
 			    "    assert re.match('.3.1', open(d + '/a').read()) and os.listdir(d) == ['a']\n";
-static const char workers[] = "const { Worker, isMainThread } = require('worker_threads');"
-			      "const w = new Worker('1 + 1', { eval: true });"
-			      "w.on('exit', () => require('child_process').execFile('/bin/true', [], (e) => {"
-			      " const s = require('net').createServer((c) => c.end()).listen(0, '127.0.0.1', () =>"
-			      "  require('net').connect(s.address().port, '127.0.0.1').on('close', () => s.close()).resume()) }))";
+static const char workers[] =
+	"const { Worker, isMainThread } = require('worker_threads');"
+	"const w = new Worker('1 + 1', { eval: true });"
+	"w.on('exit', () => require('child_process').execFile('/bin/true', [], (e) => {"
+	" const s = require('net').createServer((c) => c.end()).listen(0, '127.0.0.1', () =>"
+	"  require('net').connect(s.address().port, '127.0.0.1').on('close', () => s.close()).resume()) }))";
 static const char c_program[] = "echo 'int main(void) { return 0; }' > a.c && gcc -O2 -o a a.c && ./a";
-static const char git[] = "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log -1 >x";
+static const char git[] =
+	"git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x && git log -1 >x";
 
 static const struct {
 	const char *what;
@@ -62,7 +64,9 @@ static const struct {
 	{ "tar", &normal, { "/bin/tar" } },
 	{ "sqlite3", &normal, { "/usr/bin/sqlite3" } },
 	{ "ls -l, which asks for user names", &normal, { "/bin/ls", "-l", "/" } },
-	{ "a shell's pipe and background job", &normal, { "/bin/sh", "-c", "echo a | cat >/dev/null; sleep 0 & wait" } },
+	{ "a shell's pipe and background job",
+	  &normal,
+	  { "/bin/sh", "-c", "echo a | cat >/dev/null; sleep 0 & wait" } },
 	{ "strict: true", &strict, { "/bin/true" } },
 	{ "strict: cat", &strict, { "/bin/cat", "/etc/passwd" } },
 	{ "strict: ls -l", &strict, { "/bin/ls", "-l", "/" } },
@@ -86,7 +90,8 @@ static const char *line_of(const char *program)
 	if (strcmp(program, "/usr/bin/git") == 0)
 		return git;
 	if (strcmp(program, "/bin/tar") == 0)
-		return "mkdir a && echo x > a/b && ln -s b a/c && tar czf a.tgz a && rm -r a && tar xzf a.tgz && cat a/c >x";
+		return "mkdir a && echo x > a/b && ln -s b a/c && tar czf a.tgz a && rm -r a && tar xzf a.tgz && cat "
+		       "a/c >x";
 	if (strcmp(program, "/usr/bin/sqlite3") == 0)
 		return "sqlite3 a.db 'create table t(a); insert into t values (1); select * from t' >x";
 	return NULL;
@@ -125,8 +130,8 @@ static void tell(void *arg, const struct seccomp_event *e)
 	if (e->nr == SYS_execve || e->nr == SYS_execveat)
 		return;
 	t->count++;
-	snprintf(t->names + len, sizeof(t->names) - len, " %s(%#jx, %#jx)", call ? call->name : "?", (uintmax_t)e->args[0],
-		 (uintmax_t)e->args[1]);
+	snprintf(t->names + len, sizeof(t->names) - len, " %s(%#jx, %#jx)", call ? call->name : "?",
+		 (uintmax_t)e->args[0], (uintmax_t)e->args[1]);
 }
 
 static void test_program(size_t i)

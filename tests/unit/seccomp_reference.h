@@ -1,6 +1,6 @@
 /*
- * What a filter must answer, read straight from os/syscalls.def: slow, plain and apart from the generator. Constants come
- * from the system's headers, whereas the generator spells its own.
+ * What a filter must answer, read straight from os/syscalls.def: slow, plain and apart from the generator. Constants
+ * come from the system's headers, whereas the generator spells its own.
  */
 #ifndef TESTS_SECCOMP_REFERENCE_H
 #define TESTS_SECCOMP_REFERENCE_H
@@ -63,18 +63,100 @@ static inline const struct seccomp_row *reference_row(int nr, uint32_t arch)
 
 /* Values that some rule cares about, and their neighbours. Any of them may stand in any argument. */
 static const uint64_t reference_values[] = {
-	0, 1, 2, 3, 4, 5, 6, 7, 8, 15, 16, 17, 38, 40, 62, 132, 256, 262, 0100, 0777, 01777, 02000, 02755, 04000, 04755, 06755,
-	S_IFIFO | 0644, S_IFCHR | 0600, S_IFBLK | 0600, S_IFREG | 0644, S_IFREG | 04755, S_IFSOCK | 0600, S_IFIFO | 02644,
-	O_CREAT | O_WRONLY, O_TMPFILE | O_RDWR, O_DIRECTORY, O_RDWR | O_CLOEXEC, TCGETS, REFERENCE_TCGETS2, TIOCGWINSZ,
-	TIOCGPGRP, FIONREAD, FIONBIO, FIOCLEX, FIONCLEX, TIOCSTI, TIOCLINUX, TIOCSETD, TIOCSCTTY, FS_IOC_SETFLAGS,
-	FS_IOC_FSSETXATTR, FS_IOC_GETFLAGS, PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
-	PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, MAP_PRIVATE | MAP_ANONYMOUS, MAP_SHARED | MAP_FIXED, SHM_EXEC,
-	SHM_RDONLY, CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET,
-	CLONE_NEWTIME, CLONE_FILES, CLONE_FS, CLONE_SYSVSEM, 0x3d0f00 /* a thread of glibc */,
-	0x3d0f00 | CLONE_NEWUSER, 0x1200011 /* fork of glibc */, PR_SCHED_CORE, PR_SET_NAME, PR_GET_NAME, PER_LINUX32,
-	UNAME26, ADDR_NO_RANDOMIZE, READ_IMPLIES_EXEC, ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC, 0xffffffff,
-	SECCOMP_FILTER_FLAG_NEW_LISTENER, SOCK_STREAM | SOCK_CLOEXEC, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-	SOCK_RAW | SOCK_CLOEXEC, SOCK_PACKET | SOCK_NONBLOCK, AF_INET6, AF_NETLINK, AF_PACKET, AF_ALG, AF_VSOCK,
+	0,
+	1,
+	2,
+	3,
+	4,
+	5,
+	6,
+	7,
+	8,
+	15,
+	16,
+	17,
+	38,
+	40,
+	62,
+	132,
+	256,
+	262,
+	0100,
+	0777,
+	01777,
+	02000,
+	02755,
+	04000,
+	04755,
+	06755,
+	S_IFIFO | 0644,
+	S_IFCHR | 0600,
+	S_IFBLK | 0600,
+	S_IFREG | 0644,
+	S_IFREG | 04755,
+	S_IFSOCK | 0600,
+	S_IFIFO | 02644,
+	O_CREAT | O_WRONLY,
+	O_TMPFILE | O_RDWR,
+	O_DIRECTORY,
+	O_RDWR | O_CLOEXEC,
+	TCGETS,
+	REFERENCE_TCGETS2,
+	TIOCGWINSZ,
+	TIOCGPGRP,
+	FIONREAD,
+	FIONBIO,
+	FIOCLEX,
+	FIONCLEX,
+	TIOCSTI,
+	TIOCLINUX,
+	TIOCSETD,
+	TIOCSCTTY,
+	FS_IOC_SETFLAGS,
+	FS_IOC_FSSETXATTR,
+	FS_IOC_GETFLAGS,
+	PROT_READ,
+	PROT_READ | PROT_WRITE,
+	PROT_READ | PROT_EXEC,
+	PROT_READ | PROT_WRITE | PROT_EXEC,
+	MAP_PRIVATE,
+	MAP_PRIVATE | MAP_ANONYMOUS,
+	MAP_SHARED | MAP_FIXED,
+	SHM_EXEC,
+	SHM_RDONLY,
+	CLONE_NEWNS,
+	CLONE_NEWCGROUP,
+	CLONE_NEWUTS,
+	CLONE_NEWIPC,
+	CLONE_NEWUSER,
+	CLONE_NEWPID,
+	CLONE_NEWNET,
+	CLONE_NEWTIME,
+	CLONE_FILES,
+	CLONE_FS,
+	CLONE_SYSVSEM,
+	0x3d0f00 /* a thread of glibc */,
+	0x3d0f00 | CLONE_NEWUSER,
+	0x1200011 /* fork of glibc */,
+	PR_SCHED_CORE,
+	PR_SET_NAME,
+	PR_GET_NAME,
+	PER_LINUX32,
+	UNAME26,
+	ADDR_NO_RANDOMIZE,
+	READ_IMPLIES_EXEC,
+	ADDR_NO_RANDOMIZE | READ_IMPLIES_EXEC,
+	0xffffffff,
+	SECCOMP_FILTER_FLAG_NEW_LISTENER,
+	SOCK_STREAM | SOCK_CLOEXEC,
+	SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+	SOCK_RAW | SOCK_CLOEXEC,
+	SOCK_PACKET | SOCK_NONBLOCK,
+	AF_INET6,
+	AF_NETLINK,
+	AF_PACKET,
+	AF_ALG,
+	AF_VSOCK,
 };
 
 static inline bool reference_setid(uint64_t mode)
@@ -104,7 +186,8 @@ static inline bool reference_socket(uint32_t family, uint32_t type, uint32_t pro
 	case AF_INET:
 	case AF_INET6:
 		return (type == 0 /* refused by the kernel */ || type == SOCK_STREAM || type == SOCK_DGRAM) &&
-		       (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_MPTCP);
+		       (protocol == 0 || protocol == IPPROTO_TCP || protocol == IPPROTO_UDP ||
+			protocol == IPPROTO_MPTCP);
 	case AF_NETLINK:
 		return protocol == NETLINK_ROUTE;
 	default:
@@ -132,36 +215,64 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS;
 
 	switch (rule) {
-	case ACT_ALLOW: return true;
-	case ACT_REFUSE: case ACT_QUIET: case ACT_SOCKET_NONE: case ACT_COUNT: return false;
-	case ACT_IOCTL: return reference_ioctl((uint32_t)a[1]);
-	case ACT_IOCTL_STRICT: return reference_ioctl_strict((uint32_t)a[1]);
-	case ACT_OPEN: return reference_open(a[1], a[2]);
-	case ACT_OPENAT: return reference_open(a[2], a[3]);
-	case ACT_MODE_1: return !reference_setid(a[1]);
-	case ACT_MODE_2: return !reference_setid(a[2]);
-	case ACT_MKNOD_1: return reference_mknod(a[1]);
-	case ACT_MKNOD_2: return reference_mknod(a[2]);
+	case ACT_ALLOW:
+		return true;
+	case ACT_REFUSE:
+	case ACT_QUIET:
+	case ACT_SOCKET_NONE:
+	case ACT_COUNT:
+		return false;
+	case ACT_IOCTL:
+		return reference_ioctl((uint32_t)a[1]);
+	case ACT_IOCTL_STRICT:
+		return reference_ioctl_strict((uint32_t)a[1]);
+	case ACT_OPEN:
+		return reference_open(a[1], a[2]);
+	case ACT_OPENAT:
+		return reference_open(a[2], a[3]);
+	case ACT_MODE_1:
+		return !reference_setid(a[1]);
+	case ACT_MODE_2:
+		return !reference_setid(a[2]);
+	case ACT_MKNOD_1:
+		return reference_mknod(a[1]);
+	case ACT_MKNOD_2:
+		return reference_mknod(a[2]);
 	case ACT_MMAP:
 		return !lock || !(a[2] & PROT_EXEC) || (!(a[2] & PROT_WRITE) && !(a[3] & MAP_ANONYMOUS));
-	case ACT_MPROTECT: return !lock || !(a[2] & PROT_EXEC);
-	case ACT_MEMFD: return !lock;
-	case ACT_SHMAT: return !host && !(lock && a[2] & SHM_EXEC);
-	case ACT_EXEC: return !(lock && variant & SECCOMP_NOTIFY);
-	case ACT_CLONE: return !(a[0] & namespaces);
-	case ACT_CLONE_THREAD: return !(a[0] & namespaces) && a[0] & CLONE_THREAD;
-	case ACT_UNSHARE: return ((uint32_t)a[0] & ~(uint32_t)(CLONE_FILES | CLONE_FS | CLONE_SYSVSEM)) == 0;
-	case ACT_PRCTL: return (uint32_t)a[0] != PR_SCHED_CORE;
-	case ACT_PRCTL_STRICT: return (uint32_t)a[0] == PR_SET_NAME || (uint32_t)a[0] == PR_GET_NAME;
+	case ACT_MPROTECT:
+		return !lock || !(a[2] & PROT_EXEC);
+	case ACT_MEMFD:
+		return !lock;
+	case ACT_SHMAT:
+		return !host && !(lock && a[2] & SHM_EXEC);
+	case ACT_EXEC:
+		return !(lock && variant & SECCOMP_NOTIFY);
+	case ACT_CLONE:
+		return !(a[0] & namespaces);
+	case ACT_CLONE_THREAD:
+		return !(a[0] & namespaces) && a[0] & CLONE_THREAD;
+	case ACT_UNSHARE:
+		return ((uint32_t)a[0] & ~(uint32_t)(CLONE_FILES | CLONE_FS | CLONE_SYSVSEM)) == 0;
+	case ACT_PRCTL:
+		return (uint32_t)a[0] != PR_SCHED_CORE;
+	case ACT_PRCTL_STRICT:
+		return (uint32_t)a[0] == PR_SET_NAME || (uint32_t)a[0] == PR_GET_NAME;
 	case ACT_PERSONALITY:
 		return (uint32_t)a[0] == 0xffffffff ||
 		       ((uint32_t)a[0] & ~(uint32_t)(PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE)) == 0;
-	case ACT_SECCOMP: return !(a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
-	case ACT_PRLIMIT: return !host || (uint32_t)a[0] == 0;
-	case ACT_PRLIMIT_SELF: return (uint32_t)a[0] == 0;
-	case ACT_SOCKET: return !host && reference_socket((uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]);
-	case ACT_SOCKETPAIR: return (uint32_t)a[0] == AF_UNIX;
-	case ACT_IPC: return !host;
+	case ACT_SECCOMP:
+		return !(a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
+	case ACT_PRLIMIT:
+		return !host || (uint32_t)a[0] == 0;
+	case ACT_PRLIMIT_SELF:
+		return (uint32_t)a[0] == 0;
+	case ACT_SOCKET:
+		return !host && reference_socket((uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]);
+	case ACT_SOCKETPAIR:
+		return (uint32_t)a[0] == AF_UNIX;
+	case ACT_IPC:
+		return !host;
 	}
 	return false;
 }
@@ -171,8 +282,8 @@ static inline bool reference_quiet(enum seccomp_action rule, unsigned variant, c
 {
 	bool none = rule == ACT_SOCKET_NONE || (rule == ACT_SOCKET && variant & SECCOMP_NO_SOCKETS);
 
-	return rule == ACT_QUIET || (none && (uint32_t)a[0] == AF_UNIX &&
-				     (uint32_t)a[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
+	return rule == ACT_QUIET ||
+	       (none && (uint32_t)a[0] == AF_UNIX && (uint32_t)a[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 /* The filter's whole answer. `native` is the architecture that the filter is for. */
