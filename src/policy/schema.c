@@ -79,7 +79,7 @@ static const char *entry_pattern(enum option_id id)
 	if (id == OPT_PASS_ENV)
 		return "^[A-Za-z_][A-Za-z0-9_]*$";
 	if (id == OPT_COMMANDS)
-		return "^(/[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+)+$|^[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+$";
+		return "^(/[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+)+$|^\\[$|^[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+$";
 	if (options[id].type == TYPE_MOUNTS)
 		return "^[^:~][^:]*(:/[^:]+)?$";
 	if (options[id].type == TYPE_TMPFS)

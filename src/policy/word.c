@@ -60,6 +60,8 @@ static int check_command(const char *text, const struct source *at, struct cordo
 {
 	bool path = strchr(text, '/');
 
+	if (strcmp(text, "[") == 0) /* test's other name */
+		return 0;
 	if (strpbrk(text, " ,;|&<>()$`'\"*?[]{}\\")) {
 		source_fail(at, err, "'%.60s' is not the name of one program", text);
 		return fail_hint(err, "one name or absolute path for each entry; arguments are not part of it");
