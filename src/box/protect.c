@@ -1,6 +1,245 @@
+/*
+ * Placeholders for protected paths that do not exist yet: see protect.h. Runs in the keeper (and, undoing, in the front or a
+ * later start), with the caller's rights.
+ *
+ * A record is one file per owner in STATE/protect, a line for each placeholder: "DEV INO PATH". It is written before the
+ * placeholder is made (INO 0) and again after it. All of it happens under one lock, so that two boxes on the same
+ * directory never take each other's placeholder away.
+ */
 #include "box/protect.h"
-#include "box/root.h"
-int root_protect(struct root *r) { (void)r; return 0; }
-int placeholder_make(const struct cordon_plan *plan, const char *owner, struct cordon_error *err) { (void)plan; (void)owner; (void)err; return 0; }
-void placeholder_undo(const char *state_dir, const char *owner) { (void)state_dir; (void)owner; }
-void placeholder_sweep(const char *state_dir) { (void)state_dir; }
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/owner.h"
+#include "box/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+enum { RECORD_MAX = 1 << 20 };
+
+struct store {
+	int dir, lock;
+};
+
+static int store_open(struct store *s, const char *state_dir, bool make)
+{
+	s->lock = -1;
+	s->dir = make ? state_open(state_dir, "protect") : state_open_existing(state_dir, "protect");
+	if (s->dir < 0)
+		return s->dir;
+	s->lock = openat(s->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->lock < 0 || flock(s->lock, LOCK_EX) < 0)
+		return -errno;
+	return 0;
+}
+
+static void store_close(struct store *s)
+{
+	fd_close(&s->lock);
+	fd_close(&s->dir);
+}
+
+static int append(const struct store *s, const char *owner, const struct stat *st, const char *path)
+{
+	auto_close int fd = openat(s->dir, owner, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	auto_free char *line = str_printf("%" PRIu64 " %" PRIu64 " %s\n", st ? (uint64_t)st->st_dev : 0,
+					  st ? (uint64_t)st->st_ino : 0, path);
+
+	if (!line)
+		return -ENOMEM;
+	return fd < 0 ? -errno : fd_write_all(fd, line, strlen(line));
+}
+
+/* Whether a living box other than `owner` has a placeholder at path. */
+static bool others_need(const struct store *s, const char *owner, const char *path)
+{
+	int copy = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	bool found = false;
+	struct dirent *e;
+
+	if (!d) {
+		fd_close(&copy);
+		return true;
+	}
+	while (!found && (e = readdir(d))) {
+		auto_free char *text = NULL;
+		char *save = NULL;
+
+		if (!str_starts(e->d_name, "cordon-") || strcmp(e->d_name, owner) == 0 || owner_is_orphan(e->d_name) ||
+		    fd_load_at(s->dir, e->d_name, RECORD_MAX, &text) < 0)
+			continue;
+		for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save)) {
+			char *at = strchr(line, ' ');
+
+			at = at ? strchr(at + 1, ' ') : NULL;
+			found = at && strcmp(at + 1, path) == 0;
+		}
+	}
+	closedir(d);
+	return found;
+}
+
+/* ---- making ---- */
+
+static int fail_path(struct cordon_error *err, int errnum, const char *source, const char *below)
+{
+	cordon_fail(err, errnum == ELOOP ? CORDON_DENIED : CORDON_SYSTEM, errnum, "files.protect: '%s/%s'", source, below);
+	if (errnum == ELOOP)
+		(void)fail_hint(err, "a symbolic link on the way cannot be held; protect the place it leads to and remove the link");
+	return -1;
+}
+
+static int make_one(const struct store *s, const struct plan_mount *m, const char *owner, int dir, const char *name,
+		    const char *path, bool is_dir, struct cordon_error *err)
+{
+	struct stat st;
+	int r = append(s, owner, NULL, path);
+
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "record the placeholder '%s'", path);
+	r = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0);
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "make the placeholder '%s'", path);
+	if (geteuid() == 0 && fchownat(dir, name, m->owner_uid, m->owner_gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "own the placeholder '%s'", path);
+	if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "stat the placeholder '%s'", path);
+	r = append(s, owner, &st, path);
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "record the placeholder '%s'", path) : 0;
+}
+
+/* Walks one protected path on the host; what is missing first gets a placeholder. */
+static int hold(const struct store *s, const struct plan_mount *m, const struct plan_protect *p, const char *owner,
+		struct cordon_error *err)
+{
+	auto_close int at = fcntl(m->fd, F_DUPFD_CLOEXEC, 3);
+	const char *c = p->below;
+
+	while (at >= 0 && *c) {
+		size_t n = strcspn(c, "/");
+		bool last = !c[n];
+		auto_free char *name = strndup(c, n);
+		auto_free char *path = str_printf("%s/%.*s", m->source, (int)(c + n - p->below), p->below);
+		struct stat st;
+		int next;
+
+		if (!name || !path)
+			return fail_memory(err);
+		next = fd_openat2(at, name, O_PATH | O_NOFOLLOW, 0, WALK);
+		if (next == -ENOENT)
+			return make_one(s, m, owner, at, name, path, !last || p->is_dir, err);
+		if (next < 0)
+			return fail_path(err, -next, m->source, p->below);
+		fd_close(&at);
+		at = next;
+		if (fstat(at, &st) < 0 || S_ISLNK(st.st_mode))
+			return fail_path(err, ELOOP, m->source, p->below);
+		if (others_need(s, owner, path) && append(s, owner, &st, path) < 0)
+			return cordon_fail(err, CORDON_SYSTEM, errno, "record the placeholder '%s'", path);
+		if (!last && !S_ISDIR(st.st_mode))
+			return 0; /* another box's placeholder for the whole */
+		c += n + !last;
+	}
+	return 0;
+}
+
+int placeholder_make(const struct cordon_plan *plan, const char *owner, struct cordon_error *err)
+{
+	struct store s;
+	int r = store_open(&s, plan->state_dir, true), status = 0;
+
+	if (r < 0) {
+		store_close(&s);
+		cordon_fail(err, CORDON_SYSTEM, -r, "open the state directory '%s'", plan->state_dir);
+		return fail_hint(err, "it must be a directory of this user that nobody else can write to (configuration key state_dir)");
+	}
+	for (size_t i = 0; status == 0 && i < plan->protect_count; i++)
+		status = hold(&s, &plan->mounts[plan->protects[i].mount], &plan->protects[i], owner, err);
+	store_close(&s);
+	return status;
+}
+
+/* ---- undoing ---- */
+
+static void remove_one(const struct store *s, const char *owner, char *line)
+{
+	uint64_t dev, ino;
+	char *path, *slash;
+	auto_close int dir = -1;
+	struct stat st;
+	int skip = 0;
+
+	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || line[skip] != '/')
+		return;
+	path = line + skip;
+	if (others_need(s, owner, path))
+		return;
+	slash = strrchr(path, '/');
+	*slash = '\0';
+	dir = fd_openat2(AT_FDCWD, *path ? path : "/", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
+	*slash = '/';
+	if (dir < 0 || fstatat(dir, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	if (ino && (st.st_ino != ino || st.st_dev != dev))
+		return; /* somebody put something else there: not ours */
+	if (S_ISDIR(st.st_mode))
+		(void)unlinkat(dir, slash + 1, AT_REMOVEDIR); /* fails if it is not empty: then it is in use */
+	else if (S_ISREG(st.st_mode) && st.st_size == 0)
+		(void)unlinkat(dir, slash + 1, 0);
+}
+
+static void undo_locked(const struct store *s, const char *owner)
+{
+	auto_free char *text = NULL;
+	char *save = NULL;
+
+	if (fd_load_at(s->dir, owner, RECORD_MAX, &text) < 0)
+		return;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		remove_one(s, owner, line);
+	(void)unlinkat(s->dir, owner, 0);
+}
+
+void placeholder_undo(const char *state_dir, const char *owner)
+{
+	struct store s;
+
+	if (store_open(&s, state_dir, false) == 0)
+		undo_locked(&s, owner);
+	store_close(&s);
+}
+
+void placeholder_sweep(const char *state_dir)
+{
+	struct dirent *e;
+	struct store s;
+	int copy;
+	DIR *d;
+
+	if (store_open(&s, state_dir, false) < 0) {
+		store_close(&s);
+		return;
+	}
+	copy = openat(s.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	d = copy < 0 ? NULL : fdopendir(copy);
+	while (d && (e = readdir(d)))
+		if (owner_is_orphan(e->d_name))
+			undo_locked(&s, e->d_name);
+	if (d)
+		closedir(d);
+	else
+		fd_close(&copy);
+	store_close(&s);
+}

@@ -43,13 +43,36 @@ static unsigned noexec(const struct root *r)
 
 /* ---- places ---- */
 
+static int mount_id(int fd, uint64_t *ret_id)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+		return -errno;
+	*ret_id = st.stx_mnt_id;
+	return st.stx_mask & STATX_MNT_ID ? 0 : -ENOSYS;
+}
+
+/* The mount at fd is private to the box. */
+static int remember_own(struct root *r, int fd, const char *path)
+{
+	int n;
+
+	if (r->own_count == ARRAY_LEN(r->own))
+		return fail(r, ENOSPC, "too many private directories at", path);
+	n = mount_id(fd, &r->own[r->own_count++]);
+	return n < 0 ? fail(r, -n, "identify", path) : 0;
+}
+
 static int make_component(struct root *r, int dir, const char *name, bool is_dir)
 {
-	struct stat st;
+	bool own = false;
+	uint64_t id;
+	int n = mount_id(dir, &id);
 
-	if (fstat(dir, &st) < 0)
-		return -errno;
-	if (st.st_dev != r->dev)
+	for (size_t i = 0; n == 0 && i < r->own_count; i++)
+		own = own || r->own[i] == id;
+	if (!own)
 		return -EROFS; /* never make anything on the host's file systems */
 	if (is_dir)
 		return mkdirat(dir, name, 0755) < 0 ? -errno : 0;
@@ -60,6 +83,7 @@ static int step_into(struct root *r, int dir, const char *name, bool is_dir)
 {
 	int flags = O_PATH | O_NOFOLLOW | (is_dir ? O_DIRECTORY : 0);
 	int fd = fd_openat2(dir, name, flags, 0, WALK);
+	struct stat st;
 
 	if (fd == -ENOENT) {
 		int made = make_component(r, dir, name, is_dir);
@@ -67,6 +91,10 @@ static int step_into(struct root *r, int dir, const char *name, bool is_dir)
 		if (made < 0)
 			return made;
 		fd = fd_openat2(dir, name, flags, 0, WALK);
+	}
+	if (fd >= 0 && (fstat(fd, &st) < 0 || S_ISLNK(st.st_mode))) { /* O_PATH opens a link at the end as itself */
+		fd_close(&fd);
+		return -ELOOP;
 	}
 	return fd;
 }
@@ -381,9 +409,9 @@ static int root_sys(struct root *r)
 
 /* ---- private writable directories ---- */
 
-static int own(struct root *r, int fd, const char *path)
+static int give(struct root *r, int fd, const char *path)
 {
-	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? fail(r, errno, "own", path) : 0;
+	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? fail(r, errno, "give", path) : 0;
 }
 
 /* A directory of the skeleton (or of the scratch directory) that stays writable when the rest turns read-only. */
@@ -402,7 +430,7 @@ static int private_dir(struct root *r, const char *path, mode_t mode)
 	} else {
 		dir = dup(place);
 	}
-	if (dir < 0 || own(r, dir, path) < 0)
+	if (dir < 0 || give(r, dir, path) < 0)
 		return dir < 0 ? fail(r, errno, "open", path) : -1;
 	n = fchmodat(r->scratch >= 0 ? r->scratch : r->fd, r->scratch >= 0 ? name : path + 1, mode, 0);
 	if (n < 0)
@@ -410,7 +438,7 @@ static int private_dir(struct root *r, const char *path, mode_t mode)
 	fd = mount_clone(dir, "", false);
 	n = fd < 0 ? fd : mount_restrict(fd, PRIVATE | noexec(r), 0, false);
 	n = n < 0 ? n : mount_attach(fd, place, "");
-	return n < 0 ? fail(r, -n, "mount", path) : 0;
+	return n < 0 ? fail(r, -n, "mount", path) : remember_own(r, fd, path);
 }
 
 static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64_t inodes)
@@ -419,6 +447,8 @@ static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64
 
 	if (fd < 0)
 		return fail(r, -fd, "mount", path);
+	if (remember_own(r, fd, path) < 0)
+		return -1;
 	return root_attach(r, &fd, path, true);
 }
 
@@ -486,7 +516,7 @@ static int root_code(struct root *r)
 	if (write_file(r, c->path, c->data, c->len, 0644) < 0)
 		return -1;
 	fd = fd_openat2(r->fd, c->path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
-	return fd < 0 ? fail(r, -fd, "open", c->path) : own(r, fd, c->path);
+	return fd < 0 ? fail(r, -fd, "open", c->path) : give(r, fd, c->path);
 }
 
 /* ---- the whole ---- */
@@ -498,7 +528,6 @@ static int root_skeleton(struct root *r)
 	const struct plan_limits *l = &r->plan->limits;
 	uint64_t rest = l->disk_bytes - l->tmp_bytes, privates = 0;
 	auto_close int fd = -1;
-	struct stat st;
 	int n = -ENOENT;
 
 	for (size_t i = 0; i < r->plan->private_count; i++)
@@ -510,9 +539,8 @@ static int root_skeleton(struct root *r)
 		n = mount_attach(fd, AT_FDCWD, places[i]);
 	if (n < 0)
 		return fail(r, -n, "attach", "the root");
-	if (fstat(fd, &st) < 0)
-		return fail(r, errno, "stat", "the root");
-	r->dev = st.st_dev;
+	if (remember_own(r, fd, "/") < 0)
+		return -1;
 	r->fd = STEAL_FD(fd);
 	return 0;
 }

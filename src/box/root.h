@@ -7,7 +7,8 @@
 struct root {
 	const struct cordon_plan *plan;
 	int fd;             /* the new root directory */
-	dev_t dev;          /* its file system: the only one on which mount points may be made */
+	uint64_t own[32];   /* ids of the private mounts: the only ones on which mount points may be made */
+	size_t own_count;
 	const int *prepared; /* per mount: a detached tree that the keeper made (idmapped), or -1 */
 	const int *prepared_in; /* the same for each --in source */
 	int scratch;        /* storage on disk: a directory for the home, /tmp and the rest, or -1 */

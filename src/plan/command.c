@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "plan/elf.h"
 #include "policy/config.h"
 
 #include <errno.h>
@@ -247,6 +248,39 @@ int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *polic
 
 /* ---- the command allowlist ---- */
 
+static int open_in_root(const struct cordon_plan *plan, const char *path)
+{
+	if (plan->root_fd >= 0)
+		return fd_openat2(plan->root_fd, path, O_RDONLY, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* A dynamic program needs its loader; a script needs its interpreter, which must be listed itself. */
+static int command_needs(struct cordon_plan *plan, const char *name, const char *path, struct cordon_error *err)
+{
+	auto_close int fd = open_in_root(plan, path);
+	auto_free char *real = NULL;
+	char needs[256];
+
+	switch (fd < 0 ? PROGRAM_STATIC : program_needs(fd, needs, sizeof(needs))) {
+	case PROGRAM_DYNAMIC:
+		real = find_at(plan, needs);
+		if (!real || strv_has(&plan->loader_paths, real))
+			return 0;
+		return strv_add_take(&plan->loader_paths, STEAL(real)) < 0 ? fail_memory(err) : 0;
+	case PROGRAM_SCRIPT:
+		real = find_at(plan, needs);
+		if (real && strv_has(&plan->command_paths, real))
+			return 0;
+		cordon_fail(err, CORDON_INVALID, 0, "process.commands: '%s' is a script for '%s', which is not listed before it", name, needs);
+		return fail_hint(err, "list the interpreter first; a listed interpreter can run code of its own");
+	case PROGRAM_STATIC:
+	case PROGRAM_OTHER:
+		break;
+	}
+	return 0;
+}
+
 int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *names = policy_list(policy, OPT_COMMANDS);
@@ -265,6 +299,8 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 		}
 		if (strv_add(&plan->commands, names->v[i]) < 0 || strv_add_take(&plan->command_paths, path) < 0)
 			return fail_memory(err);
+		if (command_needs(plan, names->v[i], path, err) < 0)
+			return -1;
 		str_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
 	}
 	first = plan_find_command(plan, plan->argv.v[0]);
