@@ -125,7 +125,7 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 	action = o->strict ? row->strict : row->normal;
 	*ret_reason = (struct seccomp_reason){
 		.name = row->name,
-		.why = row->why ? row->why : "not in the set of system calls",
+		.why = row->why ? row->why : "not a call that boxes have",
 		.errnum = row->errnum,
 		.rule = o->strict ? "seccomp: strict" : "seccomp: default",
 		.allow = never(action) ? "nothing: no policy allows it"

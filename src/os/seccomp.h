@@ -35,7 +35,7 @@ int seccomp_install(const struct seccomp_filter *f, bool notify);
 /* What a refused syscall is called and answered with, for the listener and the denial's text. */
 struct seccomp_syscall {
 	const char *name; /* "mount" */
-	const char *why;  /* "changes mounts", … for the denial */
+	const char *why;  /* "changes what is mounted", … for the denial; NULL for what is never refused */
 	int errnum;       /* what the payload gets */
 };
 /* NULL for a number that no table knows. */

@@ -52,6 +52,9 @@ struct seccomp_row {
 #define SECCOMP_ROW(name, x86_64, aarch64, normal, strict, errnum, why) \
 	{ #name, why, x86_64, aarch64, errnum, ACT_##normal, ACT_##strict },
 
+/* Why a call that default allows is refused. */
+#define STRICT_ONLY "not in the strict set of system calls"
+
 /* A variant is an index into the generated filters. */
 enum {
 	SECCOMP_STRICT = 1,
