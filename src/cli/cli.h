@@ -130,7 +130,7 @@ int cli_term_find(void);     /* the first of stdin, stdout, stderr that is a ter
 extern volatile sig_atomic_t cli_interrupted;
 /* 0 or -errno; waits where the descriptor does not block. */
 int cli_write(int fd, const void *data, size_t len);
-/* Text to stdout, then frees it; NULL is "out of memory". Returns `status`, or that of a failed write. */
+/* Text to stdout, with a newline at its end; frees it; NULL is "out of memory". Returns `status`, or that of a failed write. */
 int cli_print(char *text, int status);
 /* "cordon: message" and "hint: …" on stderr. */
 void cli_warn(const struct cordon_error *err);

@@ -109,8 +109,10 @@ static int take_job_flag(struct cli_request *r, const struct cli_flag *flag, str
 	char *member = (char *)r + flag->offset;
 
 	if (!flag->metavar) {
+		if (flag_no_value(w, err) < 0)
+			return -1;
 		*(bool *)(void *)member = true;
-		return flag_no_value(w, err);
+		return 0;
 	}
 	if (flag_value(w, flag->metavar, argv, i, err) < 0)
 		return -1;

@@ -4,7 +4,6 @@
  * run, whatever the payload makes of the first. Runs in the caller's process; the handlers are the one place with globals.
  */
 #include "base/clock.h"
-#include "base/fd.h"
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -87,11 +86,8 @@ static int front_finish(const struct front *front, const struct cordon_result *r
 {
 	int status = front->broken ? STATUS_PIPE : cordon_result_exit_status(result);
 
-	if (request->json) {
-		auto_free char *text = cordon_result_json(result);
-
-		return cli_print(text ? str_printf("%s\n", text) : NULL, status);
-	}
+	if (request->json)
+		return cli_print(cordon_result_json(result), status);
 	if (!front->broken && !request->quiet)
 		cli_summary(result, request, last_forwarded);
 	return status;

@@ -35,6 +35,7 @@ int cli_write(int fd, const void *data, size_t len)
 int cli_print(char *text, int status)
 {
 	struct cordon_error err;
+	size_t len;
 	int rc;
 
 	if (!text) {
@@ -42,7 +43,10 @@ int cli_print(char *text, int status)
 		cli_warn(&err);
 		return STATUS_FAILED;
 	}
-	rc = cli_write(STDOUT_FILENO, text, strlen(text));
+	len = strlen(text);
+	rc = cli_write(STDOUT_FILENO, text, len);
+	if (rc == 0 && len && text[len - 1] != '\n')
+		rc = cli_write(STDOUT_FILENO, "\n", 1);
 	free(text);
 	if (rc == -EPIPE)
 		return STATUS_PIPE;
@@ -106,13 +110,10 @@ static int fail_with(const struct cordon_error *err, bool json, bool usage)
 	struct cordon_result *result = json || !usage ? cordon_result_from_error(err) : NULL;
 	int status = result && !usage ? cordon_result_exit_status(result) : STATUS_FAILED;
 
-	if (json && result) {
-		auto_free char *text = cordon_result_json(result);
-
-		status = cli_print(text ? str_printf("%s\n", text) : NULL, status);
-	} else {
+	if (json && result)
+		status = cli_print(cordon_result_json(result), status);
+	else
 		cli_warn(err);
-	}
 	cordon_result_free(result);
 	return status;
 }
