@@ -1,0 +1,11 @@
+# The programs that tests run inside a box (probe) and around cordon (without): static, so that they run in any root.
+PROBE_SRC := tests/probe/main.c tests/probe/calls.c tests/probe/files.c tests/probe/net.c tests/probe/process.c
+
+.PHONY: probe
+probe: build/test/probe build/test/without
+build/test/probe: $(PROBE_SRC) tests/probe/probe.h
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $(PROBE_SRC) -o $@
+build/test/without: tests/probe/without.c
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@

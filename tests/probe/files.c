@@ -1,0 +1,294 @@
+/* Files: opening, making, modes, searching. */
+#include "probe.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+static int finish(int fd)
+{
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+/* open PATH r|w|rw|create|tmpfile|dir [MODE] */
+static int act_open(char **argv)
+{
+	static const struct {
+		const char *name;
+		int flags;
+	} ways[] = {
+		{ "r", O_RDONLY },
+		{ "w", O_WRONLY },
+		{ "rw", O_RDWR },
+		{ "create", O_WRONLY | O_CREAT },
+		{ "tmpfile", O_WRONLY | O_TMPFILE },
+		{ "dir", O_RDONLY | O_DIRECTORY },
+		{ "path", O_PATH },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		if (strcmp(ways[i].name, argv[1]) == 0)
+			return finish(open(argv[0], ways[i].flags | O_NONBLOCK | O_NOCTTY,
+					   (mode_t)(argv[2] ? number(argv[2]) : 0644)));
+	return -EINVAL;
+}
+
+static int act_read(char **argv)
+{
+	char buf[4096];
+	int fd = open(argv[0], O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	ssize_t n = fd < 0 ? -1 : read(fd, buf, sizeof(buf) - 1);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	buf[strcspn(buf, "\n")] = '\0';
+	printf("ok %s\n", buf);
+	return ANSWERED;
+}
+
+/* write PATH TEXT: into what is there. */
+static int act_write(char **argv)
+{
+	int fd = open(argv[0], O_WRONLY | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 || write(fd, argv[1], strlen(argv[1])) < 0)
+		return -errno;
+	return finish(fd);
+}
+
+static int act_chmod(char **argv)
+{
+	return check(chmod(argv[0], (mode_t)number(argv[1])));
+}
+static int act_fchmod(char **argv)
+{
+	int fd = open(argv[0], O_RDONLY);
+
+	return fd < 0 ? -errno : check(fchmod(fd, (mode_t)number(argv[1])));
+}
+static int act_fchmodat(char **argv)
+{
+	return check(syscall(SYS_fchmodat, AT_FDCWD, argv[0], number(argv[1])));
+}
+static int act_fchmodat2(char **argv)
+{
+	return check(syscall(452, AT_FDCWD, argv[0], number(argv[1]), 0));
+}
+static int act_creat(char **argv)
+{
+	return finish(creat(argv[0], (mode_t)number(argv[1])));
+}
+static int act_mkdir(char **argv)
+{
+	return check(mkdir(argv[0], (mode_t)number(argv[1])));
+}
+static int act_mknod(char **argv)
+{
+	return check(mknod(argv[0], (mode_t)number(argv[1]), makedev(1, 3)));
+}
+/* high PATH MODE: a mode with bits above the 32 that the kernel looks at. */
+static int act_chmod_high(char **argv)
+{
+	return check(syscall(SYS_fchmodat, AT_FDCWD, argv[0], (unsigned long)number(argv[1]) | 0x100000000UL));
+}
+static int act_setcap(char **argv)
+{
+	const uint32_t data[5] = { 0x02000001, 1u << 21 /* CAP_SYS_ADMIN */, 0, 0, 0 };
+
+	return check(setxattr(argv[0], "security.capability", data, sizeof(data), 0));
+}
+static int act_setxattr(char **argv)
+{
+	return check(setxattr(argv[0], argv[1], "x", 1, 0));
+}
+static int act_rename(char **argv)
+{
+	return check(rename(argv[0], argv[1]));
+}
+/* exchange A B: each takes the other's place, in one step. */
+static int act_exchange(char **argv)
+{
+	return check(renameat2(AT_FDCWD, argv[0], AT_FDCWD, argv[1], 2 /* RENAME_EXCHANGE */));
+}
+static int act_link(char **argv)
+{
+	return check(link(argv[0], argv[1]));
+}
+static int act_symlink(char **argv)
+{
+	return check(symlink(argv[0], argv[1]));
+}
+static int act_unlink(char **argv)
+{
+	return check(remove(argv[0]));
+}
+static int act_truncate(char **argv)
+{
+	return check(truncate(argv[0], 0));
+}
+static int act_access(char **argv)
+{
+	return check(faccessat(AT_FDCWD, argv[0], F_OK, AT_SYMLINK_NOFOLLOW));
+}
+static int act_chdir(char **argv)
+{
+	return check(chdir(argv[0]));
+}
+static int act_readlink(char **argv)
+{
+	char buf[4096];
+	ssize_t n = readlink(argv[0], buf, sizeof(buf) - 1);
+
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	printf("ok %s\n", buf);
+	return ANSWERED;
+}
+
+/* swap A B SECONDS: exchanges them as fast as it can. For races. */
+static int act_swap(char **argv)
+{
+	long n = number(argv[2]);
+
+	alarm((unsigned)n);
+	for (;;)
+		if (renameat2(AT_FDCWD, argv[0], AT_FDCWD, argv[1], 2) < 0)
+			return -errno;
+}
+
+/* ---- searching ---- */
+
+static char needle[256];
+static size_t needle_len;
+static unsigned long searched;
+
+static void search_file(const char *path)
+{
+	static char buf[(1 << 20) + 1];
+	size_t have = 0;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+
+	if (fd < 0)
+		return;
+	searched++;
+	while (have < sizeof(buf) - 1) {
+		ssize_t n = read(fd, buf + have, sizeof(buf) - 1 - have);
+
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+	}
+	close(fd);
+	if (memmem(buf, have, needle, needle_len))
+		printf("found %s\n", path);
+	memset(buf, 0, have);
+}
+
+static int visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	char target[4096];
+	ssize_t n;
+
+	(void)ftw;
+	if (type == FTW_SL) {
+		n = readlink(path, target, sizeof(target) - 1);
+		if (n > 0 && memmem(target, (size_t)n, needle, needle_len))
+			printf("found in link %s\n", path);
+	} else if (type == FTW_F && (S_ISREG(st->st_mode) || st->st_mode == 0) && !strstr(path, "/mem") &&
+		   !strstr(path, "kmsg") && !strstr(path, "/kcore") && !strstr(path, "/pagemap")) {
+		search_file(path);
+	}
+	return 0;
+}
+
+/* search DIR HEX: every readable file below that holds the text. In hex, so that our own arguments do not. */
+static int act_search(char **argv)
+{
+	for (const char *p = argv[1]; p[0] && p[1] && needle_len < sizeof(needle); p += 2) {
+		const char pair[3] = { p[0], p[1], '\0' };
+
+		needle[needle_len++] = (char)strtoul(pair, NULL, 16);
+	}
+	if (nftw(argv[0], visit, 16, FTW_PHYS) < 0)
+		return -errno;
+	printf("searched %s\n", searched > 20 ? "many" : searched ? "some" : "none");
+	return ANSWERED;
+}
+
+/* ---- memory that becomes a program ---- */
+
+static int act_mmap_wx(char **argv)
+{
+	(void)argv;
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED
+		       ? -errno
+		       : 0;
+}
+static int act_mmap_x(char **argv)
+{
+	(void)argv;
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -errno : 0;
+}
+static int act_mprotect_x(char **argv)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)argv;
+	return p == MAP_FAILED ? -errno : check(mprotect(p, 4096, PROT_READ | PROT_EXEC));
+}
+/* mmap-file PATH: as the loader would map a program. */
+static int act_mmap_file(char **argv)
+{
+	int fd = open(argv[0], O_RDONLY);
+
+	if (fd < 0)
+		return -errno;
+	return mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED ? -errno : 0;
+}
+
+const struct act file_acts[] = {
+	{ "open", 2, act_open },
+	{ "read", 1, act_read },
+	{ "write", 2, act_write },
+	{ "chmod", 2, act_chmod },
+	{ "fchmod", 2, act_fchmod },
+	{ "fchmodat", 2, act_fchmodat },
+	{ "fchmodat2", 2, act_fchmodat2 },
+	{ "chmod-high", 2, act_chmod_high },
+	{ "creat", 2, act_creat },
+	{ "mkdir", 2, act_mkdir },
+	{ "mknod", 2, act_mknod },
+	{ "setcap", 1, act_setcap },
+	{ "setxattr", 2, act_setxattr },
+	{ "rename", 2, act_rename },
+	{ "exchange", 2, act_exchange },
+	{ "link", 2, act_link },
+	{ "symlink", 2, act_symlink },
+	{ "unlink", 1, act_unlink },
+	{ "truncate", 1, act_truncate },
+	{ "access", 1, act_access },
+	{ "chdir", 1, act_chdir },
+	{ "readlink", 1, act_readlink },
+	{ "swap", 3, act_swap },
+	{ "search", 2, act_search },
+	{ "mmap-wx", 0, act_mmap_wx },
+	{ "mmap-x", 0, act_mmap_x },
+	{ "mprotect-x", 0, act_mprotect_x },
+	{ "mmap-file", 1, act_mmap_file },
+	{ NULL, 0, NULL },
+};
