@@ -1,0 +1,75 @@
+#!/bin/bash
+# Runs test files, two at a time, each with a bound of its own, and counts: run.sh [--tap] [--label NAME] [--counts FILE] FILE…
+#
+# A file is a script that prints TAP and exits non-zero on failure, or an executable that does (unit tests). --tap prints
+# every line as it came; otherwise a line for each file, with what failed. --counts adds "PASSED FAILED SKIPPED" to a file.
+# Environment: JOBS (2), TEST_TIMEOUT seconds for each file (120); the rest is for the tests: see lib.sh.
+set -u
+label='' tap='' counts=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--tap) tap=1 ;;
+	--label) label=$2 && shift ;;
+	--counts) counts=$2 && shift ;;
+	*) break ;;
+	esac
+	shift
+done
+top=$(cd "$(dirname "$0")/.." && pwd)
+logs=$(mktemp -d "${TMPDIR:-/tmp}/cordon-run.XXXXXX")
+trap 'rm -rf "$logs"' EXIT
+cd "$top" || exit 1
+
+short() { # a file's name as it is told: promise/files
+	local s=${1%.sh}
+	s=${s#"$top"/}
+	echo "${label:+$label: }${s#tests/}"
+}
+number() { grep -c "$@" || true; }
+
+run_one() { # FILE LOG
+	local begin=$EPOCHREALTIME status
+	if [[ $1 == *.sh ]]; then
+		timeout -k 10 "${TEST_TIMEOUT:-120}" bash "$1" >"$2" 2>"$2.err" </dev/null
+	else
+		timeout -k 10 "${TEST_TIMEOUT:-120}" "$1" >"$2" 2>"$2.err" </dev/null
+	fi
+	status=$?
+	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+		echo "not ok - $(basename "$1") took more than ${TEST_TIMEOUT:-120} s" >>"$2"
+	elif [ "$status" != 0 ] && ! grep -q '^not ok' "$2"; then
+		echo "not ok - $(basename "$1") ended with status $status" >>"$2"
+		sed 's/^/# /' "$2.err" | tail -20 >>"$2"
+	fi
+	report "$1" "$2" "$(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))"
+}
+
+report() { # FILE LOG MILLISECONDS
+	local passed failed skipped
+	failed=$(number '^not ok' "$2")
+	skipped=$(number '^ok.*# SKIP' "$2")
+	passed=$(($(number '^ok' "$2") - skipped))
+	echo "$passed $failed $skipped" >>"$logs/counts"
+	(
+		flock 9
+		if [ -n "$tap" ]; then
+			grep -E '^(ok|not ok|#)' "$2" | sed -E "s|^(ok\|not ok) [0-9]* ?-? ?|\1 - $(short "$1"): |"
+			return
+		fi
+		printf '%-50s %3d passed%s%s  %d.%d s\n' "$(short "$1")" "$passed" \
+			"$([ "$failed" = 0 ] || echo ", $failed FAILED")" "$([ "$skipped" = 0 ] || echo ", $skipped skipped")" \
+			$(($3 / 1000)) $(($3 % 1000 / 100))
+		sed -n '/^not ok/,/^\(ok\|not ok\|1\.\.\)/{/^ok/d;/^1\.\./d;s/^/    /p}' "$2" | cut -c1-600 | uniq
+		sed -n 's/^ok [0-9]* - \(.*# SKIP.*\)/    skipped: \1/p' "$2"
+	) 9>"$logs/lock"
+}
+
+for file in "$@"; do
+	while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-2}" ]; do wait -n; done
+	log=$logs/$(echo "$file" | tr / _)
+	run_one "$file" "$log" &
+done
+wait
+[ -f "$logs/counts" ] || { echo "not ok - ${label:-run.sh}: there is nothing to run"; exit 1; }
+[ -z "$counts" ] || cat "$logs/counts" >>"$counts"
+! awk '{ failed += $2 } END { exit !failed }' "$logs/counts"
