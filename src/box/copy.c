@@ -27,6 +27,14 @@
 #define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 enum { COPY_DEPTH = 64 };
 
+/* With its leading slash: "/home/agent/a" is "/a" of the home. NULL where it lies elsewhere. */
+static const char *copy_below_home(const char *box, const char *home)
+{
+	const char *below = path_below(box, home);
+
+	return below && *below ? below - 1 : NULL;
+}
+
 /* ---- in ---- */
 
 static int fail_in(struct root *r, int errnum, const char *what, const char *name)
@@ -167,12 +175,28 @@ int root_copy_in(struct root *r)
 	for (size_t i = 0; i < r->plan->in_count; i++) {
 		const struct plan_copy *c = &r->plan->ins[i];
 		int from = r->prepared_in && r->prepared_in[i] >= 0 ? r->prepared_in[i] : c->fd;
-		auto_close int dir = in_parent(r, c->box);
+		const char *box = r->home ? copy_below_home(c->box, r->home) : c->box;
+		auto_close int dir = box ? in_parent(r, box) : fail_in(r, EXDEV, "place outside of the home", c->box);
 
 		if (dir < 0 || in_entry(r, from, dir, path_name(c->box), 0) < 0)
 			return -1;
 	}
 	return 0;
+}
+
+int copy_code(struct root *r)
+{
+	const struct plan_code *c = &r->plan->code;
+	auto_close int fd = -1;
+	int n;
+
+	if (!c->path)
+		return 0;
+	fd = fd_openat2(r->fd, path_name(c->path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0644, WALK);
+	n = fd < 0 ? fd : fd_write_all(fd, c->data, c->len);
+	if (n < 0)
+		return fail_in(r, -n, "write", c->path);
+	return fchown(fd, r->uid, r->gid) < 0 ? fail_in(r, errno, "own", c->path) : 0;
 }
 
 /* ---- out ---- */
@@ -232,16 +256,18 @@ static void out_entry(const struct plan_copy *c, int link, int fd, struct link_f
 		out_directory(c, link, fd, file);
 }
 
-void copy_out_send(const struct cordon_plan *plan, int link)
+void copy_out_send(const struct cordon_plan *plan, const char *work, int link)
 {
 	struct link_message m = { .type = LINK_COLLECTED };
 
 	for (size_t i = 0; i < plan->out_count; i++) {
 		const struct plan_copy *c = &plan->outs[i];
 		struct link_file file = { .index = (uint32_t)i };
-		auto_close int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+		const char *box = work ? copy_below_home(c->box, plan->home) : c->box;
+		auto_close int root = open(work ? work : "/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -EXDEV;
 
-		fd = fd_openat2(root, c->box + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0,
+		if (box)
+			fd = fd_openat2(root, box + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0,
 				RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
 		if (fd < 0)
 			out_error(link, fd == -ENOENT ? CORDON_NOT_FOUND : CORDON_DENIED, -fd, c->box, "open");

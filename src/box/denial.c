@@ -106,7 +106,7 @@ unsigned denial_serve(const struct cordon_plan *plan, int listener, struct link_
 
 	while (served < max) {
 		struct pollfd p = { .fd = listener, .events = POLLIN };
-		const struct seccomp_syscall *s;
+		struct seccomp_reason reason;
 		struct seccomp_event e;
 		int r;
 
@@ -126,9 +126,9 @@ unsigned denial_serve(const struct cordon_plan *plan, int listener, struct link_
 			serve_exec(plan, listener, &e, report);
 			continue;
 		}
-		s = seccomp_lookup(e.nr);
+		seccomp_explain(e.nr, &plan->seccomp, &reason);
 		count(report, e.nr, "");
-		(void)seccomp_refuse(listener, e.id, s ? s->errnum : ENOSYS);
+		(void)seccomp_refuse(listener, e.id, reason.errnum);
 	}
 	return served;
 }
@@ -151,7 +151,7 @@ static char *listed_commands(const struct cordon_plan *plan)
 
 int denial_describe(const struct cordon_plan *plan, const struct link_denial *d, struct strv *sv, struct cordon_denial *ret)
 {
-	const struct seccomp_syscall *s = seccomp_lookup(d->nr);
+	struct seccomp_reason reason;
 
 	ret->count = d->count;
 	if (is_exec(d->nr)) {
@@ -159,10 +159,10 @@ int denial_describe(const struct cordon_plan *plan, const struct link_denial *d,
 		ret->rule = "process.commands";
 		ret->allow = kept(sv, listed_commands(plan));
 	} else {
-		ret->what = kept(sv, str_printf("system call %s", s ? s->name : "?"));
-		ret->rule = kept(sv, str_printf("seccomp: %s%s", plan->seccomp.strict ? "strict" : "default",
-						plan->seccomp.no_sockets ? ", no sockets" : ""));
-		ret->allow = kept(sv, str_printf("%s; do without it, no policy allows it at this level", s ? s->why : "not known"));
+		seccomp_explain(d->nr, &plan->seccomp, &reason);
+		ret->what = kept(sv, str_printf("system call %s (%s)", reason.name, reason.why));
+		ret->rule = reason.rule;
+		ret->allow = reason.allow;
 	}
 	return ret->what && ret->rule && ret->allow ? 0 : -ENOMEM;
 }

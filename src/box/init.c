@@ -166,7 +166,7 @@ static void serve_message(struct init *init, const struct link_message *m)
 		report_exit(init);
 		break;
 	case LINK_COLLECT:
-		copy_out_send(init->in->plan, init->in->link);
+		copy_out_send(init->in->plan, init->in->work, init->in->link);
 		break;
 	case LINK_OWNER:
 	case LINK_MAPPED:

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "box/copy.h"
 #include "box/link.h"
 #include "box/root.h"
 #include "os/caps.h"
@@ -107,6 +108,7 @@ static int setup_root(struct inside *in)
 		.prepared = in->prepared,
 		.prepared_in = in->prepared_in,
 		.scratch = in->scratch,
+		.scratch_path = in->scratch_path,
 		.uid = in->uid,
 		.gid = in->gid,
 		.err = in->err,
@@ -146,6 +148,20 @@ static int setup_terminal(struct inside *in)
 	return r < 0 ? fail(in, -r, "hand over the terminal") : 0;
 }
 
+/* Process level: no root of its own, only the private directory on the host. */
+static int setup_work(struct inside *in)
+{
+	struct root r = { .plan = in->plan, .home = in->plan->home, .uid = in->uid, .gid = in->gid, .err = in->err };
+	int status;
+
+	r.fd = open(in->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (r.fd < 0)
+		return fail(in, errno, "open the private directory");
+	status = copy_code(&r) < 0 || root_copy_in(&r) < 0 ? -1 : 0;
+	fd_close(&r.fd);
+	return status;
+}
+
 int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
@@ -158,6 +174,7 @@ int inside_setup(struct inside *in)
 	};
 	static const struct step process_steps[] = {
 		{ "session", setup_session, 0 },
+		{ "work", setup_work, 0 },
 		{ "terminal", setup_terminal, 0 },
 	};
 
@@ -220,8 +237,10 @@ static int payload_limits(struct inside *in)
 
 static int payload_workdir(struct inside *in)
 {
-	const char *dir = in->work ? in->work : in->plan->workdir;
+	const char *dir = in->plan->workdir;
 
+	if (in->work && strcmp(dir, in->plan->home) == 0)
+		dir = in->work;
 	if (chdir(dir) == 0)
 		return 0;
 	cordon_fail(in->err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "working directory '%s'", dir);
@@ -289,7 +308,8 @@ static int grant_container(struct inside *in, int ruleset)
 	const struct grant grants[] = {
 		{ "/", LANDLOCK_READ | exec },	{ "/tmp", rw },
 		{ in->plan->home, rw },		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
-		{ "/proc", LANDLOCK_READ | LANDLOCK_WRITE },
+		/* /proc/self/mem writes through page protections: another program could be poked into a listed one. */
+		{ "/proc", LANDLOCK_READ | (in->plan->exec_lock ? 0 : LANDLOCK_WRITE) },
 	};
 
 	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0 || grant_mounts(in, ruleset, exec) < 0)

@@ -15,6 +15,7 @@ struct inside {
 	int tty_slave;    /* -1: none */
 	const int *prepared, *prepared_in; /* see box/root.h */
 	int scratch;
+	const char *scratch_path;
 	unsigned applied; /* LAYER_BIT */
 	unsigned namespaces; /* layers that came with the clone */
 	uid_t uid;        /* the payload's ids as seen from inside */

@@ -119,6 +119,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
 		.scratch = k->prepared.scratch,
+		.scratch_path = k->prepared.scratch_path,
 		.namespaces = k->plan->layers & NAMESPACES,
 		.uid = own_ids ? PLAN_UID : k->prepared.uid,
 		.gid = own_ids ? PLAN_GID : k->prepared.gid,

@@ -100,6 +100,10 @@ int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *re
 
 	p->uid = own_ids ? UID_BASE + (uid_t)getpid() * 2 : plan->caller_uid;
 	p->gid = own_ids ? UID_BASE + (gid_t)getpid() * 2 : plan->caller_gid;
+	if (plan->process_uid) {
+		p->uid = plan->process_uid;
+		p->gid = plan->process_gid;
+	}
 	if (plan->protect_count && placeholder_make(plan, owner, err) < 0)
 		return fail_step(err, "protect");
 	if (scratch_make(plan, owner, p, err) < 0)
@@ -120,6 +124,7 @@ void prepare_done(struct prepared *p)
 	free(p->mounts);
 	free(p->ins);
 	free(p->work);
+	free(p->scratch_path);
 	fd_close(&p->scratch);
 	*p = (struct prepared)PREPARED_INIT;
 }

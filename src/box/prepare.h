@@ -10,8 +10,9 @@
 struct prepared {
 	int *mounts, *ins; /* detached trees, -1 where init takes the source itself; NULL: none at all */
 	size_t mount_count, in_count;
-	int scratch;       /* the scratch directory of storage on disk, or -1 */
-	char *work;        /* process level: the private directory */
+	int scratch;       /* storage on disk: where the private files lie, or -1 */
+	char *scratch_path; /* its path, where init has to open it again; NULL: `scratch` is a detached tree */
+	char *work;        /* process level: the private directory, which is also the home */
 	uid_t uid;         /* the payload's id on the host; as root, uid + 1 is init's */
 	gid_t gid;
 };

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -407,6 +408,23 @@ static int root_sys(struct root *r)
 	return there < 0 ? 0 : bind_host(r, there, "", "/sys/devices/system/cpu", RO | MOUNT_ATTR_NOEXEC);
 }
 
+/* What the plan checked was the inode behind its fd: the path must still lead there. */
+static int take_source(struct root *r, const char *path, int checked)
+{
+	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	struct stat now, then;
+	int tree;
+
+	if (fd < 0)
+		return fail(r, -fd, "open", path);
+	if (fstat(fd, &now) < 0 || fstat(checked, &then) < 0)
+		return fail(r, errno, "stat", path);
+	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
+		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", path);
+	tree = mount_clone(fd, "", true);
+	return tree < 0 ? fail(r, -tree, "take", path) : tree;
+}
+
 /* ---- private writable directories ---- */
 
 static int give(struct root *r, int fd, const char *path)
@@ -414,26 +432,34 @@ static int give(struct root *r, int fd, const char *path)
 	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? fail(r, errno, "give", path) : 0;
 }
 
-/* A directory of the skeleton (or of the scratch directory) that stays writable when the rest turns read-only. */
-static int private_dir(struct root *r, const char *path, mode_t mode)
+/* Where private directories are taken from: the skeleton itself, or the scratch directory, attached here for the while. */
+static int private_base(struct root *r)
+{
+	auto_close int tree = -1;
+
+	if (r->scratch < 0)
+		return openat(r->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	tree = r->scratch_path ? take_source(r, r->scratch_path, r->scratch) : fcntl(r->scratch, F_DUPFD_CLOEXEC, 3);
+	if (tree < 0 || mount_restrict(tree, PRIVATE, 0, true) < 0 || root_attach(r, &tree, "/.scratch", true) < 0)
+		return -1;
+	return openat(r->fd, ".scratch", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* A directory of `base` that stays writable when the rest turns read-only. */
+static int private_dir(struct root *r, int base, const char *path, mode_t mode)
 {
 	auto_close int place = root_place(r, path, true), dir = -1, fd = -1;
-	const char *name = path_name(path);
+	const char *name = r->scratch >= 0 ? path_name(path) : path + 1;
 	int n;
 
 	if (place < 0)
 		return -1;
-	if (r->scratch >= 0) {
-		if (mkdirat(r->scratch, name, 0755) < 0 && errno != EEXIST)
-			return fail(r, errno, "make", path);
-		dir = openat(r->scratch, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	} else {
-		dir = dup(place);
-	}
+	if (r->scratch >= 0 && mkdirat(base, name, 0755) < 0 && errno != EEXIST)
+		return fail(r, errno, "make", path);
+	dir = openat(base, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0 || give(r, dir, path) < 0)
 		return dir < 0 ? fail(r, errno, "open", path) : -1;
-	n = fchmodat(r->scratch >= 0 ? r->scratch : r->fd, r->scratch >= 0 ? name : path + 1, mode, 0);
-	if (n < 0)
+	if (fchmodat(base, name, mode, 0) < 0)
 		return fail(r, errno, "chmod", path);
 	fd = mount_clone(dir, "", false);
 	n = fd < 0 ? fd : mount_restrict(fd, PRIVATE | noexec(r), 0, false);
@@ -455,10 +481,13 @@ static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64
 static int root_private(struct root *r)
 {
 	const struct plan_limits *l = &r->plan->limits;
+	auto_close int base = private_base(r);
 
-	if (private_dir(r, r->plan->home, 0755) < 0 || private_dir(r, "/dev/shm", 01777) < 0)
+	if (base < 0)
+		return r->err && r->err->code ? -1 : fail(r, errno, "open", "the private files");
+	if (private_dir(r, base, r->plan->home, 0755) < 0 || private_dir(r, base, "/dev/shm", 01777) < 0)
 		return -1;
-	if (r->scratch >= 0 ? private_dir(r, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, l->inodes / 2) < 0)
+	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, l->inodes / 2) < 0)
 		return -1;
 	for (size_t i = 0; i < r->plan->private_count; i++)
 		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, l->inodes / 4) < 0)
@@ -467,23 +496,6 @@ static int root_private(struct root *r)
 }
 
 /* ---- host mounts ---- */
-
-/* What the plan checked was the inode behind its fd: the path must still lead there. */
-static int take_source(struct root *r, const char *path, int checked)
-{
-	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-	struct stat now, then;
-	int tree;
-
-	if (fd < 0)
-		return fail(r, -fd, "open", path);
-	if (fstat(fd, &now) < 0 || fstat(checked, &then) < 0)
-		return fail(r, errno, "stat", path);
-	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
-		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", path);
-	tree = mount_clone(fd, "", true);
-	return tree < 0 ? fail(r, -tree, "take", path) : tree;
-}
 
 static int host_mount(struct root *r, const struct plan_mount *m, int prepared)
 {
@@ -551,6 +563,8 @@ static int root_enter(struct root *r)
 
 	if (fchdir(r->fd) < 0)
 		return fail(r, errno, "enter", "the root");
+	if (r->scratch >= 0 && umount2(".scratch", MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
+		return fail(r, errno, "detach", "the scratch directory");
 	n = mount_restrict(r->fd, RO, 0, false);
 	if (n < 0)
 		return fail(r, -n, "lock", "the root");

@@ -11,7 +11,9 @@ struct root {
 	size_t own_count;
 	const int *prepared; /* per mount: a detached tree that the keeper made (idmapped), or -1 */
 	const int *prepared_in; /* the same for each --in source */
-	int scratch;        /* storage on disk: a directory for the home, /tmp and the rest, or -1 */
+	int scratch;        /* storage on disk: a directory (or a detached tree) for private files, or -1 */
+	const char *scratch_path; /* NULL: it is a detached tree */
+	const char *home;   /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
 	uid_t uid;          /* the payload's ids as seen from here */
 	gid_t gid;
 	struct cordon_error *err;

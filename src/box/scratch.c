@@ -1,4 +1,170 @@
+/*
+ * Scratch directories on disk: see scratch.h. SCRATCH/cordon-… belongs to the keeper; below it lies what the payload writes.
+ *
+ * storage: disk as root: an ext4 image of the right size on a loop device. The image has no name any more once it is attached
+ * and the device clears itself, so a killed keeper leaves nothing. Otherwise a plain directory that the keeper watches. Process level:
+ * a plain directory that is the payload's home. Runs in the keeper, with the caller's rights.
+ */
 #include "box/scratch.h"
-int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p, struct cordon_error *err) { (void)plan; (void)owner; (void)p; (void)err; return 0; }
-void scratch_undo(const char *scratch_dir, const char *owner) { (void)scratch_dir; (void)owner; }
-void scratch_sweep(const char *scratch_dir) { (void)scratch_dir; }
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/owner.h"
+#include "box/remove.h"
+#include "os/loop.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SWEEP_MAX = 64 };
+
+static int fail(struct cordon_error *err, int errnum, const char *what, const char *path)
+{
+	cordon_fail(err, CORDON_SYSTEM, errnum, "%s '%s'", what, path);
+	return fail_hint(err, "scratch directories are made where the configuration key scratch_dir says");
+}
+
+/* SCRATCH/OWNER, searchable by the payload's user only as far as what it is given. */
+static int make_top(const struct cordon_plan *plan, const char *owner, char **ret_path, struct cordon_error *err)
+{
+	auto_free char *path = str_printf("%s/%s", plan->scratch_dir, owner);
+	int fd;
+
+	if (!path)
+		return fail_memory(err);
+	if (mkdir(path, 0711) < 0 || chmod(path, 0711) < 0)
+		return fail(err, errno, "make", path);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return fail(err, errno, "open", path);
+	*ret_path = STEAL(path);
+	return fd;
+}
+
+static int make_inner(int top, const char *name, uid_t uid, gid_t gid, const char *path, struct cordon_error *err)
+{
+	int fd;
+
+	if (mkdirat(top, name, 0700) < 0)
+		return fail(err, errno, "make", path);
+	fd = openat(top, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || (geteuid() == 0 && fchown(fd, uid, gid) < 0)) {
+		fd_close(&fd);
+		return fail(err, errno, "own", path);
+	}
+	return fd;
+}
+
+static int make_loop(const struct cordon_plan *plan, int top, struct prepared *p, struct cordon_error *err)
+{
+	int tree = loop_new_ext4(top, plan->limits.disk_bytes, plan->limits.inodes);
+
+	if (tree < 0) {
+		cordon_fail(err, CORDON_SYSTEM, -tree, "make a disk image of the size of limits.disk");
+		return fail_hint(err, "needs mkfs.ext4 and loop devices; --storage memory needs neither");
+	}
+	p->scratch = tree;
+	return fchown(tree, p->uid + 1, p->gid + 1) < 0 && fchownat(tree, "", p->uid + 1, p->gid + 1, AT_EMPTY_PATH) < 0 ?
+		       fail(err, errno, "own", "the disk image") :
+		       0;
+}
+
+/* ---- process level ---- */
+
+static int replace(char **slot, const char *from, const char *to)
+{
+	const char *at = strstr(*slot, from);
+	char *text;
+
+	if (!at)
+		return 0;
+	text = str_printf("%.*s%s%s", (int)(at - *slot), *slot, to, at + strlen(from));
+	if (!text)
+		return -ENOMEM;
+	*slot = text; /* the keeper's own copy of the plan; it ends with the keeper */
+	return 0;
+}
+
+/* What speaks of the home of a box speaks of the private directory instead. */
+static int rename_home(struct cordon_plan *plan, const char *work)
+{
+	char **code = plan->code.path ? plan->argv.v : NULL;
+	auto_free char *home = str_printf("HOME=%s", plan->home), *real = str_printf("HOME=%s", work);
+	char *tmpdir = str_printf("TMPDIR=%s", work);
+
+	if (!home || !real || strv_add_take(&plan->env, tmpdir) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < plan->env.n; i++)
+		if (strcmp(plan->env.v[i], home) == 0 && replace(&plan->env.v[i], home, real) < 0)
+			return -ENOMEM;
+	for (; code && *code; code++)
+		if (strcmp(*code, plan->code.path) == 0 && replace(code, plan->home, work) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p, struct cordon_error *err)
+{
+	bool process = plan->level == LEVEL_PROCESS;
+	auto_free char *path = NULL;
+	auto_close int top = -1;
+	uid_t uid = plan->as_root && !process ? p->uid + 1 : p->uid;
+	gid_t gid = plan->as_root && !process ? p->gid + 1 : p->gid;
+
+	if (plan->storage == PLAN_STORAGE_MEMORY && !process)
+		return 0;
+	top = make_top(plan, owner, &path, err);
+	if (top < 0)
+		return -1;
+	if (plan->storage == PLAN_STORAGE_LOOP && !process)
+		return make_loop(plan, top, p, err);
+	p->scratch = make_inner(top, "files", uid, gid, path, err);
+	if (p->scratch < 0)
+		return -1;
+	p->scratch_path = str_printf("%s/files", path);
+	if (!p->scratch_path)
+		return fail_memory(err);
+	if (!process)
+		return 0;
+	p->work = strdup(p->scratch_path);
+	return !p->work || rename_home(plan, p->work) < 0 ? fail_memory(err) : 0;
+}
+
+void scratch_undo(const char *scratch_dir, const char *owner)
+{
+	auto_close int dir = open(scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (dir >= 0)
+		(void)remove_tree(dir, owner);
+}
+
+/* Only what is ours: in a shared directory anybody may use such a name. */
+void scratch_sweep(const char *scratch_dir)
+{
+	int fd = open(scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+	int seen = 0;
+
+	if (!d) {
+		fd_close(&fd);
+		return;
+	}
+	while (seen < SWEEP_MAX && (e = readdir(d))) {
+		struct stat st;
+
+		if (!str_starts(e->d_name, "cordon-"))
+			continue;
+		seen++;
+		if (owner_is_orphan(e->d_name) && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    st.st_uid == geteuid() && S_ISDIR(st.st_mode))
+			(void)remove_tree(dirfd(d), e->d_name);
+	}
+	closedir(d);
+}

@@ -1,3 +1,241 @@
+/* What a plan would do, layer by layer and path by path, for people and as JSON. */
+#include "base/json.h"
 #include "plan/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
-char *cordon_plan_describe(const struct cordon_plan *plan, enum cordon_format format) { (void)plan; (void)format; return strdup("plan\n"); }
+
+static const char *level_text(const struct cordon_plan *p)
+{
+	return p->level == LEVEL_PROCESS ? "process" : "container";
+}
+
+static const char *storage_text(const struct cordon_plan *p)
+{
+	switch (p->storage) {
+	case PLAN_STORAGE_MEMORY:
+		return "memory (tmpfs, counts against limits.memory)";
+	case PLAN_STORAGE_LOOP:
+		return "disk (an image of the size of limits.disk)";
+	case PLAN_STORAGE_WATCH:
+		break;
+	}
+	return "disk (a directory that the keeper watches)";
+}
+
+struct limit_row {
+	const char *name;
+	uint64_t value;
+	enum { BYTES, RATE, MS, NUMBER, MILLI } unit;
+};
+
+static size_t limit_rows(const struct cordon_plan *p, struct limit_row rows[16])
+{
+	const struct plan_limits *l = &p->limits;
+	const struct limit_row all[] = {
+		{ "memory", l->memory_bytes, BYTES },	  { "cpus", l->cpu_milli, MILLI },
+		{ "cpu_time", l->cpu_time_ms, MS },	  { "wall_time", l->wall_time_ms, MS },
+		{ "grace", l->grace_ms, MS },		  { "processes", l->processes, NUMBER },
+		{ "open_files", l->open_files, NUMBER },  { "file_size", l->file_size_bytes, BYTES },
+		{ "output", l->output_bytes, BYTES },	  { "disk", l->disk_bytes, BYTES },
+		{ "inodes", l->inodes, NUMBER },	  { "tmp", l->tmp_bytes, BYTES },
+		{ "disk_read", l->read_bps, RATE },	  { "disk_write", l->write_bps, RATE },
+	};
+
+	memcpy(rows, all, sizeof(all));
+	return ARRAY_LEN(all);
+}
+
+/* ---- text ---- */
+
+static void text_list(struct str *s, const char *title, const struct strv *list)
+{
+	if (!list->n)
+		return;
+	str_addf(s, "%s\n", title);
+	for (size_t i = 0; i < list->n; i++)
+		str_addf(s, "  %s\n", list->v[i]);
+}
+
+static void text_layers(struct str *s, const struct cordon_plan *p)
+{
+	str_addf(s, "level    %s, engine native\nlayers  ", level_text(p));
+	for (int i = 0; i < LAYER_COUNT; i++)
+		if (p->layers & (1u << i))
+			str_addf(s, " %s", layer_name((enum layer)i));
+	str_add(s, "\n");
+	if (p->degraded) {
+		str_add(s, "without ");
+		for (int i = 0; i < LAYER_COUNT; i++)
+			if (p->degraded & (1u << i))
+				str_addf(s, " %s", layer_name((enum layer)i));
+		str_add(s, "\n");
+	}
+	str_addf(s, "syscalls %s%s%s; refused ones are reported\n", p->seccomp.strict ? "strict" : "default",
+		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "");
+	str_addf(s, "user     %s (uid %d inside, %s)\n", p->user, PLAN_UID,
+		 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
+	str_add(s, p->level == LEVEL_PROCESS ? "network  none (no sockets)\n" : "network  none (loopback of its own)\n");
+}
+
+static void text_limits(struct str *s, const struct cordon_plan *p)
+{
+	struct limit_row rows[16];
+	size_t n = limit_rows(p, rows);
+	char buf[32];
+
+	str_addf(s, "limits   by %s\n", p->limits_by_watch ? "watch (no cgroup to be had)" : "cgroup");
+	for (size_t i = 0; i < n; i++) {
+		str_addf(s, "  %-10s ", rows[i].name);
+		if (rows[i].unit == BYTES)
+			str_add(s, str_size(rows[i].value, buf));
+		else if (rows[i].unit == RATE && !rows[i].value)
+			str_add(s, "not limited");
+		else if (rows[i].unit == RATE)
+			str_addf(s, "%s/s", str_size(rows[i].value, buf));
+		else if (rows[i].unit == MS)
+			str_addf(s, "%.3g s", (double)rows[i].value / 1000);
+		else if (rows[i].unit == MILLI)
+			str_addf(s, "%.3g", (double)rows[i].value / 1000);
+		else
+			str_addf(s, "%" PRIu64, rows[i].value);
+		str_add_char(s, '\n');
+	}
+}
+
+static void text_files(struct str *s, const struct cordon_plan *p)
+{
+	char buf[32];
+
+	str_addf(s, "files    root: %s, read-only; private files: %s\n", p->root ? p->root : "the host's /usr and friends",
+		 storage_text(p));
+	if (p->level == LEVEL_CONTAINER) {
+		str_addf(s, "  rw  %s\n  rw  /tmp (%s)\n  rw  /dev/shm\n", p->home, str_size(p->limits.tmp_bytes, buf));
+		for (size_t i = 0; i < p->private_count; i++)
+			str_addf(s, "  rw  %s (%s)\n", p->privates[i].dest, str_size(p->privates[i].size_bytes, buf));
+	} else {
+		str_addf(s, "  rw  a private directory below %s\n", p->scratch_dir);
+	}
+	for (size_t i = 0; i < p->mount_count; i++)
+		str_addf(s, "  %s  %s <- %s\n", p->mounts[i].writable ? "rw" : "ro", p->mounts[i].dest, p->mounts[i].source);
+	for (size_t i = 0; i < p->protect_count; i++)
+		str_addf(s, "  ro  %s/%s (protected)\n", p->mounts[p->protects[i].mount].dest, p->protects[i].below);
+	for (size_t i = 0; i < p->in_count; i++)
+		str_addf(s, "  in  %s <- %s\n", p->ins[i].box, p->ins[i].host);
+	for (size_t i = 0; i < p->out_count; i++)
+		str_addf(s, "  out %s -> %s\n", p->outs[i].box, p->outs[i].host);
+}
+
+static char *describe_text(const struct cordon_plan *p)
+{
+	struct str s = { 0 };
+
+	text_layers(&s, p);
+	text_limits(&s, p);
+	text_files(&s, p);
+	str_add(&s, "run     ");
+	for (size_t i = 0; i < p->argv.n; i++)
+		str_addf(&s, " %s", p->argv.v[i]);
+	str_addf(&s, "\nin       %s\n", p->workdir);
+	text_list(&s, "commands (nothing else becomes a program)", &p->command_paths);
+	text_list(&s, "environment", &p->env);
+	text_list(&s, "notes", &p->notes);
+	return str_take(&s);
+}
+
+/* ---- JSON ---- */
+
+static void json_layers(struct json *j, const char *key, unsigned mask)
+{
+	json_array(j, key);
+	for (int i = 0; i < LAYER_COUNT; i++)
+		if (mask & (1u << i))
+			json_string(j, NULL, layer_name((enum layer)i));
+	json_end_array(j);
+}
+
+static void json_limits(struct json *j, const struct cordon_plan *p)
+{
+	static const char *const suffix[] = { [BYTES] = "_bytes", [RATE] = "_bytes_per_second", [MS] = "_ms", [NUMBER] = "",
+					      [MILLI] = "_thousandths" };
+	struct limit_row rows[16];
+	size_t n = limit_rows(p, rows);
+
+	json_object(j, "limits");
+	for (size_t i = 0; i < n; i++) {
+		char key[64];
+
+		snprintf(key, sizeof(key), "%s%s", rows[i].name, suffix[rows[i].unit]);
+		json_uint(j, key, rows[i].value);
+	}
+	json_end_object(j);
+}
+
+static void json_mounts(struct json *j, const struct cordon_plan *p)
+{
+	json_array(j, "mounts");
+	for (size_t i = 0; i < p->mount_count; i++) {
+		json_object(j, NULL);
+		json_string(j, "source", p->mounts[i].source);
+		json_string(j, "dest", p->mounts[i].dest);
+		json_bool(j, "writable", p->mounts[i].writable);
+		json_end_object(j);
+	}
+	json_end_array(j);
+	json_array(j, "protected");
+	for (size_t i = 0; i < p->protect_count; i++) {
+		auto_free char *path = str_printf("%s/%s", p->mounts[p->protects[i].mount].dest, p->protects[i].below);
+
+		json_string(j, NULL, path);
+	}
+	json_end_array(j);
+}
+
+static void json_copies(struct json *j, const char *key, const struct plan_copy *copies, size_t n)
+{
+	json_array(j, key);
+	for (size_t i = 0; i < n; i++) {
+		json_object(j, NULL);
+		json_string(j, "host", copies[i].host);
+		json_string(j, "box", copies[i].box);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static char *describe_json(const struct cordon_plan *p)
+{
+	struct json j = { .pretty = true };
+
+	json_object(&j, NULL);
+	json_string(&j, "level", level_text(p));
+	json_string(&j, "engine", "native");
+	json_layers(&j, "layers", p->layers);
+	json_layers(&j, "degraded", p->degraded);
+	json_layers(&j, "may_degrade", p->may_degrade);
+	json_string(&j, "limit_source", p->limits_by_watch ? "watch" : "cgroup");
+	json_limits(&j, p);
+	json_string(&j, "syscalls", p->seccomp.strict ? "strict" : "default");
+	json_string(&j, "root", p->root ? p->root : "host");
+	json_string(&j, "storage", storage_text(p));
+	json_mounts(&j, p);
+	json_copies(&j, "in", p->ins, p->in_count);
+	json_copies(&j, "out", p->outs, p->out_count);
+	json_string(&j, "user", p->user);
+	json_string(&j, "home", p->home);
+	json_string(&j, "workdir", p->workdir);
+	json_strings(&j, "argv", (const char *const *)p->argv.v);
+	json_strings(&j, "env", (const char *const *)p->env.v);
+	json_bool(&j, "commands_locked", p->exec_lock);
+	json_strings(&j, "commands", (const char *const *)p->command_paths.v);
+	json_bool(&j, "tty", p->tty);
+	json_strings(&j, "notes", (const char *const *)p->notes.v);
+	json_end_object(&j);
+	return json_take(&j);
+}
+
+char *cordon_plan_describe(const struct cordon_plan *plan, enum cordon_format format)
+{
+	return format == CORDON_JSON ? describe_json(plan) : describe_text(plan);
+}

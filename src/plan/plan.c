@@ -171,6 +171,8 @@ static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy 
 		plan->storage = plan->as_root && access("/sbin/mkfs.ext4", X_OK) == 0 && access("/dev/loop-control", W_OK) == 0 ?
 					PLAN_STORAGE_LOOP :
 					PLAN_STORAGE_WATCH;
+	if (plan->level == LEVEL_PROCESS)
+		plan->storage = PLAN_STORAGE_WATCH;
 	config = config_get(err);
 	if (!config)
 		return -1;
@@ -252,6 +254,38 @@ static int resolve_filter(struct cordon_plan *plan, const struct cordon_policy *
 	return 0;
 }
 
+/* Without mounts of its own a box can only be given the host's paths as they are, with the host's ids. */
+static int check_process_level(struct cordon_plan *plan, struct cordon_error *err)
+{
+	if (plan->level != LEVEL_PROCESS)
+		return 0;
+	for (size_t i = 0; i < plan->mount_count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+
+		if (strcmp(m->source, m->dest) != 0) {
+			cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no mounts: '%s' cannot appear as '%s'", m->source, m->dest);
+			return fail_hint(err, "give the real path without a destination, or use --level container");
+		}
+		if (m->writable && plan->as_root) {
+			if (m->owner_uid == 0 || (plan->process_uid && plan->process_uid != m->owner_uid)) {
+				cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' as root: the payload's user cannot be given '%s'", m->source);
+				return fail_hint(err, "run cordon as the user who owns it, or use --level container");
+			}
+			plan->process_uid = m->owner_uid;
+			plan->process_gid = m->owner_gid;
+		}
+	}
+	if (plan->protect_count || plan->private_count) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no mounts: %s cannot hold",
+			    plan->protect_count ? "files.protect" : "files.tmpfs");
+		return fail_hint(err, "use --level container");
+	}
+	note(plan, "process level cannot promise: that other processes of the host are invisible, that files cannot be told to exist, "
+		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's forkserver, and, without "
+		   "a cgroup, the end of every descendant when the keeper itself is killed");
+	return 0;
+}
+
 static int build(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
 		 struct cordon_error *err)
 {
@@ -270,7 +304,7 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	if (plan_resolve_argv(plan, job, err) < 0 || plan_resolve_env(plan, policy, job, err) < 0 ||
 	    plan_check_patterns(plan, policy, err) < 0 || plan_resolve_commands(plan, policy, err) < 0)
 		return -1;
-	if (resolve_filter(plan, policy, err) < 0)
+	if (resolve_filter(plan, policy, err) < 0 || check_process_level(plan, err) < 0)
 		return -1;
 	return plan_resolve_copies(plan, policy, job->in, job->out, err);
 }

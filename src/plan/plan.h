@@ -94,6 +94,8 @@ struct cordon_plan {
 	bool as_root;       /* the caller is root: own uid ranges, idmapped mounts */
 	uid_t caller_uid;
 	gid_t caller_gid;
+	uid_t process_uid;  /* process level as root: the owner of what is writable, 0: an id of its own */
+	gid_t process_gid;
 
 	struct plan_limits limits;
 	struct cgroup_host cgroup;
