@@ -13,6 +13,8 @@ static int count_lines(void *arg, enum cordon_stream stream, const void *data, s
 	unsigned *lines = arg;
 	const char *end = (const char *)data + len;
 
+	if (*lines >= WANTED)
+		return -1;
 	if (stream != CORDON_STDOUT)
 		return 0;
 	for (const char *p = data; (p = memchr(p, '\n', (size_t)(end - p))); p++)

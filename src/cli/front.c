@@ -75,8 +75,11 @@ static void catch_signals(bool tty)
 static int front_output(void *arg, enum cordon_stream stream, const void *data, size_t len)
 {
 	struct front *front = arg;
-	int rc = cli_write(stream == CORDON_STDERR && !front->tty ? STDERR_FILENO : STDOUT_FILENO, data, len);
+	int rc;
 
+	if (front->broken || cli_interrupted)
+		return -1;
+	rc = cli_write(stream == CORDON_STDERR && !front->tty ? STDERR_FILENO : STDOUT_FILENO, data, len);
 	front->broken = front->broken || rc == -EPIPE;
 	return rc;
 }
