@@ -59,7 +59,7 @@ report() { # FILE LOG MILLISECONDS
 		printf '%-50s %3d passed%s%s  %d.%d s\n' "$(short "$1")" "$passed" \
 			"$([ "$failed" = 0 ] || echo ", $failed FAILED")" "$([ "$skipped" = 0 ] || echo ", $skipped skipped")" \
 			$(($3 / 1000)) $(($3 % 1000 / 100))
-		sed -n '/^not ok/,/^\(ok\|not ok\|1\.\.\)/{/^ok/d;/^1\.\./d;s/^/    /p}' "$2" | cut -c1-600 | uniq
+		awk '/^(ok|1\.\.)/ { told = 0 } /^not ok/ { told = 1 } told { print "    " substr($0, 1, 600) }' "$2"
 		sed -n 's/^ok [0-9]* - \(.*# SKIP.*\)/    skipped: \1/p' "$2"
 	) 9>"$logs/lock"
 }

@@ -1,0 +1,57 @@
+#!/bin/bash
+# The host's files are not there: no home, no /var, /run, /srv, /mnt, no other /tmp, no passwords. What is given is.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+nothing='^(ENOENT|EACCES|EPERM|ENOTDIR)$'
+
+# Canaries wherever the caller may write.
+canary=canary-$RANDOM$RANDOM
+home=$(getent passwd "$(id -u)" | cut -d: -f6)
+for dir in "$home" /root /tmp /var/tmp /srv /mnt /opt /run /var/lib "$TOP" "$WORK" /dev/shm; do
+	file=$dir/.cordon-canary-$BASHPID-$RANDOM
+	{ echo "$canary" >"$file"; } 2>/dev/null || continue
+	defer rm -f "$file"
+	chmod 644 "$file"
+	is "$(bare read "$file")" "ok $canary" "control: the canary in $dir can be read outside"
+	like "$(probe read "$file")" "$nothing" "the canary in $dir cannot be read inside"
+done
+
+for dir in /root /var /var/lib /run /srv /mnt /opt /boot /media; do
+	[ -d "$dir" ] || continue
+	[ "$ME" = user ] && [ ! -r "$dir" ] || is "$(bare open "$dir" dir)" ok "control: $dir opens outside"
+	like "$(probe open "$dir" dir)" "$nothing" "there is no $dir inside"
+done
+for file in /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh /etc/machine-id /etc/fstab; do
+	[ -e "$file" ] || continue
+	[ ! -r "$file" ] || is "$(bare open "$file" r)" ok "control: $file opens outside"
+	like "$(probe open "$file" r)" "$nothing" "there is no $file inside"
+done
+
+if [ "$LEVEL" = container ]; then
+	is "$(box -- ls /home)" agent "/home holds the box's own home only"
+	is "$(box -- ls -A /home/agent)" "" "the home is empty"
+	is "$(box -- ls -A /tmp)" "" "/tmp is empty"
+	is "$(box -- ls -A /dev/shm)" "" "/dev/shm is empty"
+	unlike "$(box -- cat /etc/passwd)" "$(id -un | grep -v '^root$' || echo daemon):" "/etc/passwd does not tell the host's accounts"
+	is "$(box -- sh -c 'for f in /etc/hosts /etc/hostname /etc/resolv.conf /etc/nsswitch.conf /etc/group; do cat $f >/dev/null || echo $f; done')" "" \
+		"the synthetic files of /etc are there"
+	is "$(box -- sh -c 'ls / | grep -vxE "bin|dev|etc|home|lib|lib32|lib64|libx32|proc|sbin|sys|tmp|usr"')" "" "nothing else lies in /"
+	is "$(box -- sh -c 'ls /dev | grep -vxE "fd|full|null|ptmx|pts|random|shm|stderr|stdin|stdout|tty|urandom|zero"')" "" \
+		"nothing else lies in /dev"
+	is "$(box -- sh -c 'find /sys -xdev -maxdepth 2 -mindepth 1 | grep -v ^/sys/devices')" "" "of /sys only devices"
+fi
+
+mkdir "$WORK/given"
+echo hello >"$WORK/given/file"
+is "$(box --ro "$WORK/given" -- cat "$WORK/given/file")" hello "what is given with --ro can be read"
+like "$(probe read "$WORK/given/file")" "$nothing" "and without it cannot"
+# Neighbours of what was given are not given.
+echo secret >"$WORK/secret"
+PROBE_FLAGS=(--ro "$WORK/given")
+for path in "$WORK/given/../secret" "$WORK/secret"; do
+	like "$(probe read "$path")" "$nothing" "not a neighbour of it: ${path#"$WORK"/}"
+done
+ln -s "$WORK/secret" "$WORK/given/link"
+is "$(bare read "$WORK/given/link")" "ok secret" "control: a link in it leads out, outside"
+like "$(probe read "$WORK/given/link")" "$nothing" "and nowhere inside"
+done_testing
