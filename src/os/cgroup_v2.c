@@ -4,13 +4,14 @@
  * order:
  *
  *  1. the top, where we may write there and it is the real root: root on an ordinary host;
- *  2. the nearest group from our own upwards that is ours and passes controllers on already: a user's slice,
- *     a container whose processes were moved into a leaf, a scope of an earlier run;
- *  3. our own group, if it is ours and nobody but us lives in it: a delegated scope. We step into a leaf first;
- *  4. a scope that systemd's user manager makes for us (os/scope.h), which is case 3 afterwards.
+ *  2. our own group, if it is ours and nobody else lives in it: a scope made for us. We step into a leaf first;
+ *  3. the nearest group from our own upwards that is ours and passes controllers on already: a user's slice,
+ *     a container whose processes were moved into a leaf;
+ *  4. our own group, if only our parent lives there beside us, who moves into the leaf with us;
+ *  5. a scope that systemd's user manager makes for us (os/scope.h), which is case 2 afterwards.
  *
- * Moving a process needs write permission on cgroup.procs of the common ancestor too, which cases 2 and 3
- * have by being ancestors of our own group. Runs in the front and the keeper with the caller's rights.
+ * Moving a process needs write permission on cgroup.procs of the common ancestor too, which cases 2 to 4
+ * have by being our own group or above it. Runs in the front and the keeper with the caller's rights.
  */
 #include "os/cgroup_tree.h"
 
@@ -60,9 +61,9 @@ static bool is_child_of(long pid, pid_t parent)
 	return p && strlen(p) > 4 && strtol(p + 4, NULL, 10) == parent;
 }
 
-/* Nobody lives there but the caller, its parent (the front of a keeper, the shell of a front) and its
- * children. */
-static bool is_alone(const char *dir, const struct cgroup_who *who)
+/* Nobody lives there but the caller, its children and, if he may, its parent (the front of a keeper, the
+ * shell of a front). */
+static bool is_alone(const char *dir, const struct cgroup_who *who, bool with_parent)
 {
 	char path[320], list[4096], *p = list, *end;
 	ssize_t n;
@@ -72,7 +73,7 @@ static bool is_alone(const char *dir, const struct cgroup_who *who)
 	if (n < 0 || (size_t)n == sizeof(list) - 1)
 		return false;
 	for (long pid; (pid = strtol(p, &end, 10)), end != p; p = end)
-		if (pid != who->pid && pid != who->parent && !is_child_of(pid, who->pid))
+		if (pid != who->pid && !(with_parent && pid == who->parent) && !is_child_of(pid, who->pid))
 			return false;
 	return true;
 }
@@ -92,7 +93,7 @@ static bool take_place(struct cgroup_host *host, const char *dir, unsigned can)
 	return true;
 }
 
-/* Case 2: from our own group up to the mount. */
+/* From our own group up to the mount. */
 static bool take_ancestor(struct cgroup_host *host, const char *mount, const char *own)
 {
 	char dir[256];
@@ -110,6 +111,17 @@ static bool take_ancestor(struct cgroup_host *host, const char *mount, const cha
 			return false;
 		*slash = '\0';
 	}
+}
+
+static bool take_own(struct cgroup_host *host, const char *own, const struct cgroup_who *who, bool with_parent)
+{
+	unsigned can;
+
+	if (!is_ours(own) || !is_alone(own, who, with_parent))
+		return false;
+	can = read_controllers(own, "cgroup.controllers");
+	host->needs_leaf = (can & NEEDED) == NEEDED && take_place(host, own, can);
+	return host->needs_leaf;
 }
 
 static bool take_scope(struct cgroup_host *host, const char *mount, const struct cgroup_who *who)
@@ -172,19 +184,14 @@ static void explain_v2(struct cgroup_host *host, const char *own, const struct c
 void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *own, const struct cgroup_who *who)
 {
 	/* Every group but the real root has cgroup.events. */
-	bool real_root = !has_file(mount, "cgroup.events", F_OK);
-	unsigned can;
+	bool real_root = !has_file(mount, "cgroup.events", F_OK), found = false;
 
-	if (real_root && is_ours(mount) && take_place(host, mount, read_controllers(mount, "cgroup.controllers"))) {
-		explain_v2(host, own, who);
-		return;
-	}
-	if (own && !take_ancestor(host, mount, own) && is_ours(own)) {
-		can = read_controllers(own, "cgroup.controllers");
-		if ((can & NEEDED) == NEEDED && is_alone(own, who))
-			host->needs_leaf = take_place(host, own, can);
-	}
-	if (host->mode == CGROUP_NONE)
+	if (real_root && is_ours(mount))
+		found = take_place(host, mount, read_controllers(mount, "cgroup.controllers"));
+	if (!found && own)
+		found = take_own(host, own, who, false) || take_ancestor(host, mount, own) ||
+			take_own(host, own, who, true);
+	if (!found)
 		take_scope(host, mount, who);
 	explain_v2(host, own, who);
 }

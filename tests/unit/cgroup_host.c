@@ -89,10 +89,17 @@ static void test_v2_delegated(void)
 	ok(strstr(host.why, "not delegated: io"), "which is told");
 	ok(strstr(host.remedy, "Delegate="), "with its remedy");
 
-	put(base, "app/cgroup.subtree_control", "");
+	put(base, "app/term/cgroup.procs", "10\n");
+	probe(&host, "/app/term", &user);
+	ok(strcmp(below(&host), "/app/term/cordon") == 0 && host.needs_leaf,
+	   "but a group that is ours alone comes first");
 	put(base, "app/term/cgroup.procs", "9\n10\n");
 	probe(&host, "/app/term", &user);
-	is_str(below(&host), "/app/term/cordon", "our own group, where only we live");
+	ok(strcmp(below(&host), "/app/cordon") == 0 && !host.needs_leaf, "and our parent is not moved without need");
+
+	put(base, "app/cgroup.subtree_control", "");
+	probe(&host, "/app/term", &user);
+	is_str(below(&host), "/app/term/cordon", "our own group, where only our parent lives beside us");
 	ok(host.needs_leaf, "by way of a leaf");
 
 	put(base, "app/term/cgroup.procs", "1\n9\n10\n");
