@@ -10,8 +10,8 @@ hex=$(printf %s "$secret" | od -An -tx1 | tr -d ' \n')
 
 # In the environment and in argv[0] of the launcher; its children inherit both.
 launch() { (export TEST_SECRET="$secret" && exec -a "$secret" timeout 60 "$@"); }
-like "$(TEST_SECRET=$secret "$PROBE" search /proc/self/ "$hex")" "found /proc/self/+environ" "control: the search finds the environment outside"
-like "$(exec -a "$secret" "$PROBE" search /proc/self/ "$hex")" "found /proc/self/+cmdline" "control: and the arguments"
+like "$(export TEST_SECRET="$secret" && exec "$PROBE" search "/proc/$BASHPID" "$hex")" "found /proc/[0-9]+/environ" "control: the search finds the environment outside"
+like "$(exec -a "$secret" "$PROBE" search "/proc/$BASHPID" "$hex")" "found /proc/[0-9]+/cmdline" "control: and the arguments"
 said=$(launch "$CORDON" run --level "$LEVEL" --ro "$PROBE" -- "$PROBE" search /proc "$hex")
 unlike "$said" found "the launcher's environment and arguments are nowhere under /proc"
 like "$said" "searched (some|many|none)" "the search ran"
