@@ -186,16 +186,20 @@ static int keeper_build(struct keeper *k, struct cordon_error *err)
 
 	if (keeper_cgroup(k, err) < 0 || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
 		return -1;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
+		return fail_step(err, "link");
+	}
 	k->link = pair[0];
 	theirs = pair[1];
 	if (clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
 	r = link_send(k->link, &go, -1);
-	if (r < 0)
-		return cordon_fail(err, CORDON_SYSTEM, -r, "start init");
+	if (r < 0) {
+		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
+		return fail_step(err, "link");
+	}
 	for (int i = 0; i < 3; i++) {
 		int fd = k->fds->stdio[i];
 
@@ -351,15 +355,14 @@ static void check_cpu(struct keeper *k, uint64_t now)
 	k->cpu_check_us = now + (wait > 5000 ? wait : 5000);
 }
 
-static void on_listener(struct keeper *k, uint64_t now)
+static void on_listener(struct keeper *k, short events, uint64_t now)
 {
-	unsigned answered = denial_serve(k->plan, k->listener, &k->report, 64);
-
-	if (!answered) {
+	if (!(events & POLLIN)) {
 		fd_close(&k->listener); /* everyone who used the filter is gone */
 		return;
 	}
-	k->denied += answered;
+	/* None where whoever asked was interrupted meanwhile: it will ask again. */
+	k->denied += denial_serve(k->plan, k->listener, &k->report, 64);
 	if (k->denied > DENIALS_FREE)
 		k->throttle_us = now + 1000;
 }
@@ -392,7 +395,7 @@ static bool keeper_turn(struct keeper *k)
 	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
 	now = clock_us();
 	if (fds[3].revents)
-		on_listener(k, now);
+		on_listener(k, fds[3].revents, now);
 	if (fds[0].revents) {
 		from_init(k);
 		return true;
@@ -451,6 +454,20 @@ static void keeper_account(struct keeper *k)
 	k->report.process_refusals = usage.process_refusals;
 }
 
+/* Init went without a word: it was killed, or could not even say what failed. */
+static void keeper_miss_init(struct keeper *k)
+{
+	const struct link_report *p = &k->report;
+	struct cordon_error err = { 0 };
+
+	if (p->has_exit || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output || p->over_disk || p->over_memory)
+		return;
+	cordon_fail(&err, CORDON_SYSTEM, 0, "init ended %s", p->started ? "while the payload ran" : "before the payload was started");
+	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
+	(void)fail_step(&err, "init");
+	note_error(k, &err);
+}
+
 static void keeper_watch(struct keeper *k)
 {
 	k->deadline_us = clock_us() + SETUP_MS * 1000ULL;
@@ -459,19 +476,21 @@ static void keeper_watch(struct keeper *k)
 	/* What init said last may still be on its way. */
 	while (!k->done && k->link >= 0)
 		from_init(k);
+	keeper_miss_init(k);
 	keeper_account(k);
 	keeper_collect(k);
 }
 
 /* Rights and fds down to what a keeper needs; the caller's terminal, handlers and files are not its business. */
-static void keeper_begin(const struct cordon_plan *plan, const struct keeper_fds *fds)
+static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds *fds, struct cordon_error *err)
 {
 	auto_free int *keep = calloc(8 + plan->mount_count + plan->in_count, sizeof(*keep));
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	size_t n = 0;
+	int r;
 
 	if (!keep)
-		_exit(1);
+		return fail_memory(err);
 	process_reset_signals();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	(void)setsid();
@@ -484,7 +503,11 @@ static void keeper_begin(const struct cordon_plan *plan, const struct keeper_fds
 		keep[n++] = plan->mounts[i].fd;
 	for (size_t i = 0; i < plan->in_count; i++)
 		keep[n++] = plan->ins[i].fd;
-	(void)process_close_others(keep, n);
+	r = process_close_others(keep, n);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "close the caller's files"); /* a payload would have them */
+	return fail_step(err, "keeper");
 }
 
 _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
@@ -492,17 +515,16 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	struct keeper k = { .plan = plan, .fds = fds, .cgroup = CGROUP_INIT, .link = -1, .init = -1, .listener = -1,
 			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX };
 	struct link_message m = { .type = LINK_OWNER };
-	int r;
+	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
-	keeper_begin(plan, fds);
 	r = owner_name(k.owner);
 	memcpy(m.owner, k.owner, sizeof(m.owner));
 	if (r < 0 || link_send(fds->front, &m, -1) < 0)
 		_exit(1);
-	if (keeper_build(&k, &k.report.error) == 0)
+	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
+	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
 	process_end(&k.init);
-	fd_close(&k.link);
 	fd_close(&k.listener);
 	if (k.has_cgroup)
 		(void)cgroup_destroy(&k.cgroup);

@@ -38,19 +38,34 @@ int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, 
 	return r < 0 ? r : write_map(pid, "gid_map", gids, gid_count);
 }
 
+/* A process that has the namespace open until the other end of its pipe is closed, be it by our death. */
+static _Noreturn void hold(int lifeline[2])
+{
+	char byte;
+
+	fd_close(&lifeline[1]);
+	while (read(lifeline[0], &byte, 1) < 0 && errno == EINTR)
+		;
+	_exit(0);
+}
+
 int userns_for_idmap(const struct id_range *uid, const struct id_range *gid)
 {
 	auto_proc int pidfd = -1;
+	auto_close int theirs = -1, ours = -1; /* closed before the process is waited for */
 	char path[64];
+	int fd, r, pair[2];
 	pid_t pid;
-	int fd, r;
 
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return -errno;
+	theirs = pair[0];
+	ours = pair[1];
 	pid = process_clone(CLONE_NEWUSER, &pidfd);
 	if (pid < 0)
 		return pid;
 	if (pid == 0)
-		for (;;)
-			pause();
+		hold(pair);
 	r = userns_write_maps(pid, uid, 1, gid, 1, false);
 	if (r < 0)
 		return r;
