@@ -180,6 +180,16 @@ static int remove_directory(const char *path)
 	return 0;
 }
 
+/* The tree whose directory is made first and removed last: whatever is left in another shows there too. */
+static int first_tree(const struct cgroup_host *host)
+{
+	int t = 0;
+
+	while (t < CG_TREES - 1 && !host->parent[t][0])
+		t++;
+	return t;
+}
+
 int cgroup_destroy_named(const struct cgroup_host *host, const char *name)
 {
 	char path[PATH_SIZE];
@@ -190,6 +200,8 @@ int cgroup_destroy_named(const struct cgroup_host *host, const char *name)
 	for (int t = CG_TREES - 1; t >= 0; t--) {
 		if (!host->parent[t][0])
 			continue;
+		if (r < 0 && t == first_tree(host)) /* stays, so that the next sweep finds the rest */
+			break;
 		group_path(path, host, t, name);
 		failed = remove_directory(path);
 		r = failed < 0 ? failed : r;
@@ -207,6 +219,8 @@ int cgroup_destroy(struct cgroup *cg)
 	for (int t = CG_TREES - 1; t >= 0; t--) {
 		if (cg->dir[t] < 0)
 			continue;
+		if (r < 0 && t == first_tree(cg->host))
+			break;
 		group_path(path, cg->host, t, cg->name);
 		failed = remove_directory(path);
 		r = failed < 0 ? failed : r;
@@ -237,19 +251,18 @@ static void sweep_orphan(const struct cgroup_host *host, const char *name)
 
 void cgroup_sweep(const struct cgroup_host *host)
 {
-	for (int t = 0; t < CG_TREES; t++) {
-		struct dirent *entry;
-		struct stat st;
-		DIR *dir;
+	const char *parent = host->parent[first_tree(host)];
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
 
-		/* Two links are the directory alone: nothing to read through, the common case. */
-		if (!host->parent[t][0] || stat(host->parent[t], &st) < 0 || st.st_nlink == 2)
-			continue;
-		dir = opendir(host->parent[t]);
-		while (dir && (entry = readdir(dir)))
-			if (entry->d_type == DT_DIR && owner_is_orphan(entry->d_name))
-				sweep_orphan(host, entry->d_name);
-		if (dir)
-			closedir(dir);
-	}
+	/* Two links are the directory alone: nothing to read through, the common case. */
+	if (!*parent || stat(parent, &st) < 0 || st.st_nlink == 2)
+		return;
+	dir = opendir(parent);
+	while (dir && (entry = readdir(dir)))
+		if (entry->d_type == DT_DIR && owner_is_orphan(entry->d_name))
+			sweep_orphan(host, entry->d_name);
+	if (dir)
+		closedir(dir);
 }
