@@ -283,6 +283,8 @@ int reach_allowed(struct cordon_policy *to, const struct cordon_policy *policy, 
 	for (size_t i = 0; i < asked->n; i++) {
 		if (real_path(asked->v[i], real, sizeof(real)) < 0 || !is_allowed(policy_list(policy, id), real))
 			return narrow_denied(policy, id, asked->v[i], err, "it is not within what the policy allows");
+		if (id == OPT_ALLOWED_WRITE && check_source_protect(policy, real, err) < 0)
+			return -1;
 		if (strv_add(&v->list, real) < 0)
 			return fail_memory(err);
 	}
