@@ -71,30 +71,54 @@ static void add_remedy(struct str *s, const struct cli_request *request, const c
 	}
 }
 
+/* Twice the time that was used, in whole seconds. */
+static const char *twice_time(uint64_t us, char buf[32])
+{
+	uint64_t seconds = (us + 500000) / 1000000;
+
+	snprintf(buf, 32, "%llus", (unsigned long long)(seconds ? seconds : 1) * 2);
+	return buf;
+}
+
+/* Twice the memory that was used, at least. */
+static const char *twice_memory(uint64_t bytes, char buf[32])
+{
+	uint64_t megabytes = 64;
+
+	while (megabytes < bytes >> 19 && megabytes < UINT32_MAX)
+		megabytes *= 2;
+	if (megabytes >= 1024)
+		snprintf(buf, 32, "%lluG", (unsigned long long)(megabytes >> 10));
+	else
+		snprintf(buf, 32, "%lluM", (unsigned long long)megabytes);
+	return buf;
+}
+
 static void add_timeout(struct str *s, const struct cordon_result *result, const struct cli_request *request)
 {
 	char example[32];
-	uint64_t seconds = (result->wall_us + 999999) / 1000000;
 
-	snprintf(example, sizeof(example), "%llus", (unsigned long long)seconds * 2);
 	add_head(s);
 	str_addf(s, "timeout after %.1f s", (double)result->wall_us / 1e6);
-	add_remedy(s, request, "wall_time", example);
+	add_remedy(s, request, "wall_time", twice_time(result->wall_us, example));
 	str_add_char(s, '\n');
 }
 
 static void add_limit(struct str *s, const struct cordon_result *result, const struct cli_request *request)
 {
-	const char *limit = result->limit ? result->limit : "";
-	char size[32];
+	const char *limit = result->limit ? result->limit : "", *more = NULL;
+	char size[32], example[32];
 
 	add_head(s);
 	str_add(s, limit_text(limit));
-	if (strcmp(limit, "memory") == 0 && result->memory_peak_bytes)
+	if (strcmp(limit, "memory") == 0 && result->memory_peak_bytes) {
 		str_addf(s, " at %s", str_size(result->memory_peak_bytes, size));
-	if (strcmp(limit, "cpu_time") == 0)
+		more = twice_memory(result->memory_peak_bytes, example);
+	} else if (strcmp(limit, "cpu_time") == 0) {
 		str_addf(s, " after %.1f s", (double)result->cpu_us / 1e6);
-	add_remedy(s, request, limit, NULL);
+		more = twice_time(result->cpu_us, example);
+	}
+	add_remedy(s, request, limit, more);
 	str_add_char(s, '\n');
 }
 
