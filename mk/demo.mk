@@ -4,5 +4,6 @@ DEMO_PACKAGES := gcc libc6-dev libfyaml-dev python3
 .PHONY: demo
 demo:
 	@sh tools/need.sh $(DEMO_PACKAGES)
+	@mkdir -p build
 	@$(MAKE) --no-print-directory V=release all >build/demo.log 2>&1 || { cat build/demo.log; exit 1; }
 	@bash demo/demo.sh build/cordon
