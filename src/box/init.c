@@ -107,7 +107,8 @@ static void end_children(struct init *init)
 
 static void end_everything(struct init *init)
 {
-	if (init->in->plan->level == LEVEL_PROCESS) {
+	/* Never without a pid namespace of our own, whatever the plan says: -1 would be every process of the host. */
+	if (init->in->plan->level == LEVEL_PROCESS || getpid() != 1) {
 		if (init->in->cgroup)
 			(void)cgroup_kill(init->in->cgroup);
 		end_children(init);
@@ -151,6 +152,8 @@ static void report_exit(struct init *init)
 		look_at_disk(init->in->plan->home, &m.exit);
 	}
 	(void)link_send(init->in->link, &m, -1);
+	if (!init->in->plan->out_count && init->in->plan->level == LEVEL_CONTAINER)
+		_exit(0); /* nothing is left to do here: let the namespaces go while the keeper counts */
 }
 
 /* ---- serving ---- */
@@ -229,6 +232,8 @@ _Noreturn void init_main(struct inside *in)
 	(void)sigprocmask(SIG_BLOCK, &child, NULL);
 	signals = signalfd(-1, &child, SFD_CLOEXEC);
 	init.payload = signals < 0 ? -1 : start_payload(in);
+	if (init.payload > 0 && inside_finish(in) < 0)
+		give_up(in, 1);
 	r = init.payload < 0 ? -errno : drop(in);
 	if (r < 0) {
 		cordon_fail(in->err, CORDON_SYSTEM, -r, "start the payload");

@@ -114,7 +114,24 @@ static int setup_root(struct inside *in)
 		.err = in->err,
 	};
 
-	return root_build(&r);
+	if (root_build(&r) < 0)
+		return -1;
+	in->root = r.fd;
+	return pipe2(in->gate, O_CLOEXEC) < 0 ? fail(in, errno, "make the gate") : 0;
+}
+
+int inside_finish(struct inside *in)
+{
+	if (in->gate[1] < 0)
+		return 0;
+	if (root_leave_host(in->err) < 0)
+		return fail_step(in->err, "root: leave");
+	if (write(in->gate[1], "", 1) != 1)
+		return fail(in, errno, "open the gate");
+	fd_close(&in->gate[1]);
+	fd_close(&in->gate[0]);
+	fd_close(&in->root);
+	return 0;
 }
 
 static int open_slave(struct inside *in, int master)
@@ -305,13 +322,18 @@ static int grant_mounts(struct inside *in, int ruleset, unsigned exec)
 static int grant_container(struct inside *in, int ruleset)
 {
 	unsigned exec = in->plan->exec_lock ? 0 : LANDLOCK_EXEC, rw = LANDLOCK_READ | LANDLOCK_WRITE | exec;
+	int r;
 	const struct grant grants[] = {
-		{ "/", LANDLOCK_READ | exec },	{ "/tmp", rw },
+		{ "/tmp", rw },
 		{ in->plan->home, rw },		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
 		/* /proc/self/mem writes through page protections: another program could be poked into a listed one. */
 		{ "/proc", LANDLOCK_READ | (in->plan->exec_lock ? 0 : LANDLOCK_WRITE) },
 	};
 
+	/* By fd: the rule is for the private root, whatever else is attached there at this moment. */
+	r = landlock_allow(ruleset, in->plan->landlock_abi, in->root, LANDLOCK_READ | exec);
+	if (r < 0)
+		return fail(in, -r, "make the Landlock rule for the root");
 	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0 || grant_mounts(in, ruleset, exec) < 0)
 		return -1;
 	for (size_t i = 0; in->plan->exec_lock && i < in->plan->command_paths.n; i++) {
@@ -393,6 +415,19 @@ static int payload_seccomp(struct inside *in)
 	return r < 0 ? fail(in, -r, "hand over the seccomp listener") : 0;
 }
 
+/* End of file instead of a byte: init failed, and has said why. */
+static int payload_gate(struct inside *in)
+{
+	char byte;
+
+	if (in->gate[0] < 0)
+		return 0;
+	fd_close(&in->gate[1]);
+	if (fd_read_full(in->gate[0], &byte, 1) != 1)
+		_exit(127);
+	return 0;
+}
+
 static int payload_started(struct inside *in)
 {
 	struct link_message m = { .type = LINK_STARTED, .layers = in->applied };
@@ -441,6 +476,7 @@ int inside_become_payload(struct inside *in)
 		{ "workdir", payload_workdir, 0 },	 /* with the payload's own rights */
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
 		{ "landlock", payload_landlock, 0 },	 /* after every open */
+		{ "gate", payload_gate, 0 },
 		{ "seccomp", payload_seccomp, 0 },	 /* last: what comes before needs its syscalls */
 		{ "started", payload_started, 0 },
 		{ "exec", payload_exec, 0 },

@@ -20,12 +20,16 @@ struct inside {
 	unsigned namespaces; /* layers that came with the clone */
 	uid_t uid;        /* the payload's ids as seen from inside */
 	gid_t gid;
+	int root;         /* the new root directory, for Landlock; -1 at process level */
+	int gate[2];      /* the payload's child waits here until init has left the host's tree */
 	char *work;       /* process level: the private directory on the host */
 	struct cordon_error *err;
 };
 
 /* init: everything that needs rights. */
 int inside_setup(struct inside *in);
+/* init, while the payload's child gets ready: what takes time. Then the gate is opened. */
+int inside_finish(struct inside *in);
 /* The payload's child: takes its rights away one by one and executes. Returns only on failure. */
 int inside_become_payload(struct inside *in);
 

@@ -116,6 +116,8 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.link = link,
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
+		.root = -1,
+		.gate = { -1, -1 },
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
 		.scratch = k->prepared.scratch,

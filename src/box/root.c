@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "os/mount.h"
+#include "os/probe.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -139,21 +140,38 @@ int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir)
 	return n < 0 ? fail(r, -n, "mount at", path) : 0;
 }
 
-/* A read-only copy of the host's path, at the same or another place. */
-static int bind_host(struct root *r, int dirfd, const char *source, const char *dest, unsigned attr)
+/* On the skeleton, which nobody else can reach yet, a place is simply made: rel is relative and its parent exists. */
+static int lay(struct root *r, int tree, const char *rel)
 {
-	auto_close int fd = mount_clone(dirfd, source, true);
 	struct stat st;
 	int n;
 
-	if (fd < 0)
-		return fail(r, -fd, "take", source);
-	n = mount_restrict(fd, attr, 0, true);
+	if (fstat(tree, &st) < 0)
+		return fail(r, errno, "stat", rel);
+	n = S_ISDIR(st.st_mode) ? mkdirat(r->fd, rel, 0755) : mknodat(r->fd, rel, S_IFREG | 0644, 0);
 	if (n < 0)
-		return fail(r, -n, "restrict", source);
-	if (fstat(fd, &st) < 0)
-		return fail(r, errno, "stat", source);
-	return root_attach(r, &fd, dest, S_ISDIR(st.st_mode));
+		return fail(r, errno, "make", rel);
+	n = mount_attach(tree, r->fd, rel);
+	return n < 0 ? fail(r, -n, "mount at", rel) : 0;
+}
+
+/* A copy of the host's path on the skeleton; root_restrict() takes its rights away. A missing one is fine. */
+static int lay_host(struct root *r, int dirfd, const char *source, const char *rel)
+{
+	auto_close int fd = mount_clone(dirfd, source, true);
+
+	if (fd == -ENOENT)
+		return 0;
+	return fd < 0 ? fail(r, -fd, "take", source) : lay(r, fd, rel);
+}
+
+/* Everything laid so far is read-only, without set-user-id programs and devices, and hears of no mount of the host. */
+static int root_restrict(struct root *r)
+{
+	int n = mount_restrict(r->fd, RO | noexec(r), 0, true);
+
+	n = n < 0 ? n : mount_restrict(r->fd, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, false); /* the skeleton is still being made */
+	return n < 0 ? fail(r, -n, "restrict", "the system") : 0;
 }
 
 /* ---- system directories ---- */
@@ -179,7 +197,7 @@ static int system_entry(struct root *r, int from, const char *name)
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
-	return bind_host(r, from, name, dest, RO | noexec(r));
+	return lay_host(r, from, name, name);
 }
 
 static int host_system(struct root *r)
@@ -231,8 +249,8 @@ static int root_system(struct root *r)
 /* ---- /etc ---- */
 
 static const char *const etc_from_host[] = {
-	"alternatives", "ssl", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "timezone",
-	"mime.types", "services", "protocols", "fonts", "magic", "java-17-openjdk", "java-21-openjdk", "perl", "python3", "terminfo",
+	"alternatives", "ssl", "ld.so.cache", "localtime", "timezone", "mime.types", "services", "protocols", "fonts",
+	"java-17-openjdk", "java-21-openjdk",
 };
 
 static int write_file(struct root *r, const char *path, const void *data, size_t len, mode_t mode)
@@ -271,6 +289,17 @@ static int etc_file(struct root *r, const char *name, const char *text)
 	return unlinkat(r->fd, made + 1, 0) < 0 && errno != EBUSY ? fail(r, errno, "remove", made) : 0;
 }
 
+static int etc_entry(struct root *r, int etc, const char *name, const char *rel)
+{
+	char target[512];
+	ssize_t n = readlinkat(etc, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return lay_host(r, etc, name, rel);
+	target[n] = '\0';
+	return symlinkat(target, r->fd, rel) < 0 ? fail(r, errno, "link", rel) : 0;
+}
+
 static int root_etc(struct root *r)
 {
 	const char *user = r->plan->user, *home = r->plan->home;
@@ -295,10 +324,11 @@ static int root_etc(struct root *r)
 			return fail(r, errno, "make", "/etc");
 		etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		for (size_t i = 0; etc >= 0 && i < ARRAY_LEN(etc_from_host); i++) {
-			auto_free char *dest = str_printf("/etc/%s", etc_from_host[i]);
-			auto_close int there = dest ? openat(etc, etc_from_host[i], O_PATH | O_CLOEXEC) : -1;
+			char rel[64];
 
-			if (there >= 0 && bind_host(r, there, "", dest, RO | noexec(r)) < 0)
+			/* localtime is mostly a symlink into /usr, and then made again. */
+			snprintf(rel, sizeof(rel), "etc/%s", etc_from_host[i]);
+			if (etc_entry(r, etc, etc_from_host[i], rel) < 0)
 				return -1;
 		}
 	}
@@ -323,10 +353,11 @@ static int root_dev(struct root *r)
 	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
 		return fail(r, errno, "make", "/dev");
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-		auto_free char *dest = str_printf("/dev/%s", devices[i]);
+		char rel[32];
 
-		if (!dest || bind_host(r, host, devices[i], dest, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC) < 0)
-			return dest ? -1 : fail_memory(r->err);
+		snprintf(rel, sizeof(rel), "dev/%s", devices[i]);
+		if (lay_host(r, host, devices[i], rel) < 0)
+			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (symlinkat(links[i][0], r->fd, links[i][1]) < 0)
@@ -334,7 +365,7 @@ static int root_dev(struct root *r)
 	fd = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 	if (fd < 0)
 		return fail(r, -fd, "mount", "devpts");
-	return root_attach(r, &fd, "/dev/pts", true);
+	return lay(r, fd, "dev/pts");
 }
 
 /* Of /proc, what tells about the host or reaches into it is covered: by an empty file or directory, or read-only. */
@@ -346,22 +377,18 @@ static const char *const proc_read_only[] = { "sys", "bus", "fs", "irq" };
 
 static int proc_cover(struct root *r, int proc, const char *name, int empty_dir, int empty_file)
 {
-	auto_close int place = fd_openat2(proc, name, O_PATH | O_NOFOLLOW, 0, WALK), fd = -1;
+	auto_close int fd = -1;
 	struct stat st;
 	int n;
 
-	if (place == -ENOENT)
-		return 0;
-	if (place < 0 || fstat(place, &st) < 0)
-		return fail(r, place < 0 ? -place : errno, "open /proc entry", name);
+	if (fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : fail(r, errno, "stat /proc entry", name);
 	fd = mount_clone(S_ISDIR(st.st_mode) ? empty_dir : empty_file, "", false);
-	if (fd < 0)
-		return fail(r, -fd, "cover /proc entry", name);
-	n = mount_restrict(fd, RO | MOUNT_ATTR_NOEXEC, 0, false);
-	n = n < 0 ? n : mount_attach(fd, place, "");
+	n = fd < 0 ? fd : mount_attach(fd, proc, name);
 	return n < 0 ? fail(r, -n, "cover /proc entry", name) : 0;
 }
 
+/* Laid over itself, it turns read-only with the rest. */
 static int proc_lock(struct root *r, int proc, const char *name)
 {
 	auto_close int fd = mount_clone(proc, name, true);
@@ -369,43 +396,48 @@ static int proc_lock(struct root *r, int proc, const char *name)
 
 	if (fd == -ENOENT)
 		return 0;
-	n = fd < 0 ? fd : mount_restrict(fd, RO | MOUNT_ATTR_NOEXEC, 0, true);
-	n = n < 0 ? n : mount_attach(fd, proc, name);
+	n = fd < 0 ? fd : mount_attach(fd, proc, name);
 	return n < 0 ? fail(r, -n, "lock /proc entry", name) : 0;
 }
 
+/* /proc itself stays writable: what a process may say of itself there, it says by writing. */
 static int root_proc(struct root *r)
 {
 	static const char *const hide[] = { "hidepid", "invisible", NULL };
-	auto_close int fd = mount_new("proc", hide, PRIVATE | MOUNT_ATTR_NOEXEC), proc = -1, dir = -1, file = -1;
+	auto_close int fd = mount_new("proc", hide, PRIVATE | MOUNT_ATTR_NOEXEC), dir = -1, file = -1;
+	char why[256], remedy[256];
+	int n;
 
 	if (fd < 0) {
-		fail(r, -fd, "mount", "proc");
-		return fail_hint(r->err, "inside another container /proc is often covered in part, and the kernel then refuses a fresh one; "
-					 "run that container with an unmasked /proc, or use --level process");
+		probe_explain_proc(-fd, why, sizeof(why), remedy, sizeof(remedy));
+		cordon_fail(r->err, CORDON_UNAVAILABLE, -fd, "a fresh /proc is refused (%s)", why);
+		return fail_hint(r->err, "%s", remedy);
 	}
-	if (root_attach(r, &fd, "/proc", true) < 0)
+	if (lay(r, fd, "proc") < 0)
 		return -1;
-	proc = openat(r->fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (mkdirat(r->fd, ".empty", 0555) < 0 || mknodat(r->fd, ".empty-file", S_IFREG | 0444, 0) < 0)
 		return fail(r, errno, "make", ".empty");
 	dir = openat(r->fd, ".empty", O_PATH | O_CLOEXEC);
 	file = openat(r->fd, ".empty-file", O_PATH | O_CLOEXEC);
 	for (size_t i = 0; i < ARRAY_LEN(proc_masked); i++)
-		if (proc_cover(r, proc, proc_masked[i], dir, file) < 0)
+		if (proc_cover(r, fd, proc_masked[i], dir, file) < 0)
 			return -1;
 	for (size_t i = 0; i < ARRAY_LEN(proc_read_only); i++)
-		if (proc_lock(r, proc, proc_read_only[i]) < 0)
+		if (proc_lock(r, fd, proc_read_only[i]) < 0)
 			return -1;
-	return 0;
+	if (root_restrict(r) < 0)
+		return -1;
+	n = mount_restrict(fd, 0, MOUNT_ATTR_RDONLY, false);
+	return n < 0 ? fail(r, -n, "restrict", "/proc") : 0;
 }
 
 /* What programs need to count processors. */
 static int root_sys(struct root *r)
 {
-	auto_close int there = open("/sys/devices/system/cpu", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return there < 0 ? 0 : bind_host(r, there, "", "/sys/devices/system/cpu", RO | MOUNT_ATTR_NOEXEC);
+	if (mkdirat(r->fd, "sys", 0755) < 0 || mkdirat(r->fd, "sys/devices", 0755) < 0 ||
+	    mkdirat(r->fd, "sys/devices/system", 0755) < 0)
+		return fail(r, errno, "make", "/sys");
+	return lay_host(r, AT_FDCWD, "/sys/devices/system/cpu", "sys/devices/system/cpu");
 }
 
 /* What the plan checked was the inode behind its fd: the path must still lead there. */
@@ -572,6 +604,13 @@ static int root_enter(struct root *r)
 	return n < 0 ? fail(r, -n, "pivot to", "the root") : 0;
 }
 
+int root_leave_host(struct cordon_error *err)
+{
+	int n = mount_drop_old_root();
+
+	return n < 0 ? cordon_fail(err, CORDON_SYSTEM, -n, "leave the host's root") : 0;
+}
+
 int root_build(struct root *r)
 {
 	static const struct {
@@ -579,7 +618,9 @@ int root_build(struct root *r)
 		int (*run)(struct root *r);
 	} steps[] = {
 		{ "root: skeleton", root_skeleton }, { "root: system", root_system }, { "root: etc", root_etc },
-		{ "root: dev", root_dev },	     { "root: proc", root_proc },     { "root: sys", root_sys },
+		{ "root: sys", root_sys },
+		{ "root: proc", root_proc }, /* restricts what was laid so far */
+		{ "root: dev", root_dev },   /* after it: devices must work */
 		{ "root: private", root_private },   { "root: mounts", root_mounts }, { "root: code", root_code },
 		{ "root: copy in", root_copy_in },   { "root: commands", root_lock_exec },
 		{ "root: enter", root_enter },	     /* last: what comes before needs the host's files */

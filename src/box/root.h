@@ -19,8 +19,11 @@ struct root {
 	struct cordon_error *err;
 };
 
-/* Builds the tree and makes it the root. Needs: mount namespace of its own, mapped ids. Takes away: the host's files. */
+/* Builds the tree and makes it the root; r->fd stays open on it. Needs: mount namespace of its own, mapped ids. The host's
+ * tree is still attached, out of sight, until root_leave_host(): the kernel takes its time for that (an RCU grace period), and
+ * the payload's child can get ready meanwhile. Takes away: the host's files. */
 int root_build(struct root *r);
+int root_leave_host(struct cordon_error *err);
 
 /* For the parts of root_build that live in other files. Paths are absolute, clean and in the box. */
 /* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */

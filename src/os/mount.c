@@ -72,9 +72,10 @@ int mount_attach(int fd, int dirfd, const char *path)
 int mount_pivot(void)
 {
 	/* Both arguments ".": the old root ends up stacked on the new one, and is the first to be unmounted. */
-	if (syscall(SYS_pivot_root, ".", ".") < 0)
-		return -errno;
-	if (umount2(".", MNT_DETACH) < 0)
-		return -errno;
-	return chdir("/") < 0 ? -errno : 0;
+	return result(syscall(SYS_pivot_root, ".", "."));
+}
+
+int mount_drop_old_root(void)
+{
+	return result(umount2(".", MNT_DETACH));
 }

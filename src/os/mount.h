@@ -19,7 +19,9 @@ int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive);
 int mount_idmap(int fd, int userns_fd, bool recursive);
 /* Attaches a detached tree at dirfd/path; a symlink at the end is not followed. */
 int mount_attach(int fd, int dirfd, const char *path);
-/* The current directory's mount becomes the root; the old root is gone afterwards. */
+/* The current directory's mount becomes the root. The old one lies on top of it, where no path from "/" leads, until
+ * mount_drop_old_root(), which must be called with the same current directory. */
 int mount_pivot(void);
+int mount_drop_old_root(void);
 
 #endif
