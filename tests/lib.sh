@@ -26,6 +26,7 @@ if [ "$(id -u)" = 0 ]; then ME=root; else ME=user; fi
 export CORDON PROBE ME LEVEL
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/cordon-test.XXXXXX") || exit 1
 WORK=$(realpath "$WORK")
+chmod 755 "$WORK" # so that no mode does what a wall should
 TAP_MAIN=$BASHPID tap_count=0 tap_failed=0 tap_done=
 tap_defer=()
 
@@ -133,6 +134,14 @@ bare() { timeout -k 5 60 "$PROBE" "$@" 2>&1; }
 levels() {
 	[[ " $* " == *" $LEVEL "* ]] && return
 	echo "# not promised at level $LEVEL"
+	done_testing
+}
+# can_rw: whether writable mounts are promised: as root the process level has none, since the payload is another user.
+can_rw() { [ "$LEVEL" = container ] || [ "$ME" = user ]; }
+# needs_rw: the file is all about writable mounts.
+needs_rw() {
+	can_rw && return
+	echo "# level process as root has no writable mounts"
 	done_testing
 }
 # need PROGRAM…: without them nothing here can be tested.

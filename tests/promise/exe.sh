@@ -15,8 +15,8 @@ printf '#!/proc/self/exe\n' >"$WORK/rw/script"
 printf '#!/proc/1/exe\n' >"$WORK/rw/script1"
 chmod 755 "$WORK/rw/script" "$WORK/rw/script1"
 for script in script script1; do
-	refused "$script: not executed as cordon" box --rw "$WORK/rw" -- "$WORK/rw/$script" --version
-	unlike "$(box --rw "$WORK/rw" -- "$WORK/rw/$script" --version 2>/dev/null)" "^cordon [0-9]" "$script: cordon did not start"
+	refused "$script: not executed as cordon" box --ro "$WORK/rw" -- "$WORK/rw/$script" --version
+	unlike "$(box --ro "$WORK/rw" -- "$WORK/rw/$script" --version 2>/dev/null)" "^cordon [0-9]" "$script: cordon did not start"
 done
 refused "/proc/self/exe as the command" box -- /proc/self/exe --version
 for path in /proc/self/exe /proc/1/exe /proc/self/../1/exe /proc/thread-self/exe; do
@@ -46,7 +46,7 @@ while time.time() < end:
 print("tries" if tries > 100 else "idle", won)
 PY
 background bash -c "while :; do '$CORDON' run --level $LEVEL -- true; done" 2>/dev/null
-is "$(box --rw "$WORK/rw" --cpus 1 -- python3 "$WORK/rw/attack.py")" "tries 0" "no look at the program file in four seconds of trying"
+is "$(box --ro "$WORK/rw" --cpus 1 -- python3 "$WORK/rw/attack.py")" "tries 0" "no look at the program file in four seconds of trying"
 is "$(sha256sum <"$CORDON")" "$hash" "the program file is as it was"
 is "$(box -- echo still)" still "and runs"
 done_testing

@@ -18,6 +18,7 @@ is "$(probe fds </dev/null)" "ok 0 1 2" "run, stdin from /dev/null"
 is "$(probe fds <&-)" "ok 0 1 2" "run, stdin closed"
 is "$(echo x | probe fds)" "ok 0 1 2" "run, stdin from a pipe"
 PROBE_FLAGS=(--rw "$WORK/rw")
+can_rw || PROBE_FLAGS=(--ro "$WORK/rw")
 is "$(probe fds)" "ok 0 1 2" "run with a mount"
 PROBE_FLAGS=(--in "$WORK/in" --out in:"$WORK/out")
 [ "$LEVEL" = container ] && is "$(probe fds)" "ok 0 1 2" "run with files in and out"

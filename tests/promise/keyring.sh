@@ -19,15 +19,18 @@ unlike "$(box -- keyctl print "$id" 2>&1)" secret-payload "the key cannot be rea
 unlike "$(box -- keyctl search @s user cordon-canary 2>&1)" "^[0-9]+$" "nor found by its name"
 unlike "$(box -- cat /proc/keys 2>&1)" cordon-canary "nor seen in /proc/keys"
 
-# The second lock, looked at with the first one off.
+# The second lock, looked at with the first one off. Where seccomp cannot be had, only container level goes on, and only when told to.
 without=$(dirname "$PROBE")/without
-said=$("$without" seccomp -- "$CORDON" run --level "$LEVEL" --degrade seccomp -- keyctl print "$id" 2>&1)
-if [[ $said == *seccomp* ]]; then
-	skip "the session keyring is new" "this level cannot do without seccomp"
-else
-	unlike "$said" secret-payload "without seccomp the key still cannot be read: the session keyring is new"
-	like "$("$without" seccomp -- "$CORDON" run --level "$LEVEL" --degrade seccomp -- keyctl show @s 2>&1)" "_ses|session" \
-		"control: keyctl itself works there"
-	unlike "$("$without" seccomp -- "$CORDON" run --level "$LEVEL" --degrade seccomp -- keyctl show @s 2>&1)" cordon-canary "nor is it listed"
+weak=("$without" seccomp -- "$CORDON" run --level "$LEVEL" --degrade seccomp --)
+if [ "$LEVEL" = process ]; then
+	done_testing
 fi
+if ! "${weak[@]}" true 2>/dev/null; then
+	skip "the session keyring is new" "no box without seccomp to look from"
+	done_testing
+fi
+said=$("${weak[@]}" keyctl show @s 2>&1)
+like "$said" "_ses|session" "control: without seccomp keyctl works"
+unlike "$said" cordon-canary "the key is not in the session keyring: it is new"
+unlike "$("${weak[@]}" keyctl print "$id" 2>&1)" secret-payload "nor can it be read by its number"
 done_testing

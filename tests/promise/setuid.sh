@@ -2,6 +2,7 @@
 # No setuid or setgid bit, device node or file capability comes out of a box into a shared directory, and none counts inside.
 . "$(dirname "$0")/../lib.sh"
 levels container process
+needs_rw
 mkdir "$WORK/d"
 new() { rm -rf "$WORK/d/f" && cp "$PROBE" "$WORK/d/f" && chmod 755 "$WORK/d/f"; }
 bits() { find "$WORK/d" -perm /6000 -o -type b -o -type c | grep -c . || true; }

@@ -1,0 +1,24 @@
+#!/bin/bash
+# The environment is empty but for PATH, HOME, LANG, TERM and what is declared.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+export TEST_CANARY=secret AWS_SECRET_ACCESS_KEY=secret LD_PRELOAD_X=1 PYTHONPATH=/tmp BASH_ENV=/tmp/x ENV=/tmp/x
+names() { "$@" -- python3 -c 'import os; print(*sorted(os.environ))'; }
+like "$(env)" TEST_CANARY=secret "control: it is there outside"
+is "$(names box)" "HOME LANG PATH TERM" "nothing else"
+like "$(names box --env A=1)" '^A HOME' "--env adds"
+is "$(box --env "A=b c=d" -- sh -c 'echo "$A"')" "b c=d" "with its value"
+is "$(box --pass-env TEST_CANARY -- sh -c 'echo "$TEST_CANARY"')" secret "--pass-env hands on"
+is "$(names box --pass-env NOT_SET_ANYWHERE)" "HOME LANG PATH TERM" "what is not set is not handed on"
+is "$("$CORDON" code --level "$LEVEL" sh -e 'echo "${TEST_CANARY:-none}"')" none "code: the same"
+isnt "$(box -- sh -c 'echo "$HOME"')" "$HOME" "HOME is the box's"
+is "$(box -- sh -c 'trap - INT; kill -l >/dev/null; ulimit -c')" 0 "no core dumps"
+# Signals that the caller ignores or blocks are as usual inside.
+(
+	trap '' TERM INT PIPE
+	box -- sh -c 'grep -E "^Sig(Ign|Blk)" /proc/self/status' >"$WORK/signals" 2>/dev/null
+)
+if [ "$LEVEL" = container ]; then
+	is "$(awk '{ print $2 }' "$WORK/signals" | sort -u)" 0000000000000000 "no ignored or blocked signal is inherited"
+fi
+done_testing
