@@ -1,6 +1,6 @@
 /*
- * Who owns a lasting thing on the host: "cordon-PID-START-BOOT", from pid, the kernel's start time of that process and the
- * first eight digits of the boot id. Any later cordon can tell an orphan by the name alone and sweep it.
+ * Who owns a lasting thing on the host: "cordon-PID-TIME-BOOT", from pid, a moment in its life (ticks since boot) and the
+ * first eight digits of the boot id. A process with that pid that started later is another one. Any later cordon can tell an orphan by the name alone and sweep it.
  */
 #ifndef BASE_OWNER_H
 #define BASE_OWNER_H

@@ -65,6 +65,11 @@ static int drop(struct inside *in)
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
+	for (int t = 0; in->awaits_cgroup && t < CG_TREES; t++) {
+		int fd = in->cgroup->procs[t];
+
+		fd_close(&fd);
+	}
 	if (in->plan->level == LEVEL_CONTAINER)
 		r = caps_lock(keep);
 	r = r < 0 ? r : caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
@@ -173,6 +178,7 @@ static void serve_message(struct init *init, const struct link_message *m)
 		break;
 	case LINK_OWNER:
 	case LINK_MAPPED:
+	case LINK_CGROUP:
 	case LINK_ERROR:
 	case LINK_LISTENER:
 	case LINK_TTY:
@@ -213,9 +219,24 @@ static _Noreturn void serve(struct init *init, int signals)
 	}
 }
 
+/* What the keeper made meanwhile. */
+static void await_cgroup(struct inside *in, struct cgroup *cgroup)
+{
+	struct link_message m;
+	size_t n;
+
+	if (!in->awaits_cgroup)
+		return;
+	*cgroup = (struct cgroup)CGROUP_INIT;
+	if (link_receive_fds(in->link, &m, cgroup->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
+		_exit(1);
+	in->cgroup = cgroup;
+}
+
 _Noreturn void init_main(struct inside *in)
 {
 	struct init init = { .in = in };
+	struct cgroup cgroup;
 	struct link_message m;
 	sigset_t child;
 	int fd = -1, r, signals;
@@ -227,6 +248,7 @@ _Noreturn void init_main(struct inside *in)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	if (inside_setup(in) < 0)
 		give_up(in, 1);
+	await_cgroup(in, &cgroup);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, NULL);

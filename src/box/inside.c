@@ -260,7 +260,7 @@ static int payload_workdir(struct inside *in)
 		dir = in->work;
 	if (chdir(dir) == 0)
 		return 0;
-	cordon_fail(in->err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "working directory '%s'", dir);
+	cordon_fail(in->err, errno == ENOENT ? CORDON_INVALID : CORDON_SYSTEM, errno, "working directory '%s'", dir);
 	return fail_hint(in->err, "the box sees its home '%s', /tmp and what is mounted with --ro and --rw", in->plan->home);
 }
 

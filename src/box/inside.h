@@ -9,7 +9,8 @@
 
 struct inside {
 	const struct cordon_plan *plan;
-	const struct cgroup *cgroup; /* NULL: none */
+	const struct cgroup *cgroup; /* NULL: none (yet) */
+	bool awaits_cgroup; /* the keeper sends it while we set up */
 	int link;         /* to the keeper */
 	int stdio[3];     /* the payload's pipes; unused with a terminal */
 	int tty_slave;    /* -1: none */

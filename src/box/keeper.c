@@ -80,7 +80,7 @@ static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "make the cgroup");
-	(void)fail_hint(err, "%s%s", k->plan->cgroup.why, k->plan->cgroup.remedy);
+	(void)fail_hint(err, "%s; %s", k->plan->cgroup.why, k->plan->cgroup.remedy);
 	return fail_step(err, "cgroup");
 }
 
@@ -106,6 +106,31 @@ static uint64_t clone_flags(unsigned layers)
 	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
 	 LAYER_BIT(CGROUPNS))
 
+/* At container level the group is made while init builds its root. */
+static bool cgroup_comes_later(const struct cordon_plan *plan)
+{
+	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) && plan->cgroup.mode != CGROUP_NONE &&
+	       !plan->cgroup.needs_scope;
+}
+
+static int send_cgroup(struct keeper *k, struct cordon_error *err)
+{
+	struct link_message m = { .type = LINK_CGROUP };
+	int fds[CG_TREES], r;
+	size_t n = 0;
+
+	if (keeper_cgroup(k, err) < 0)
+		return -1;
+	for (int t = 0; t < CG_TREES; t++)
+		if (k->cgroup.procs[t] >= 0)
+			fds[n++] = k->cgroup.procs[t];
+	r = link_send_fds(k->link, &m, fds, n);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "hand over the cgroup");
+	return fail_step(err, "cgroup");
+}
+
 static _Noreturn void become_init(struct keeper *k, int link)
 {
 	struct cordon_error err = { 0 };
@@ -113,6 +138,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 	struct inside in = {
 		.plan = k->plan,
 		.cgroup = k->has_cgroup ? &k->cgroup : NULL,
+		.awaits_cgroup = cgroup_comes_later(k->plan),
 		.link = link,
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
@@ -186,7 +212,9 @@ static int keeper_build(struct keeper *k, struct cordon_error *err)
 	auto_close int theirs = -1;
 	int pair[2], r;
 
-	if (keeper_cgroup(k, err) < 0 || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
+	bool later = cgroup_comes_later(k->plan);
+
+	if ((!later && keeper_cgroup(k, err) < 0) || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
@@ -207,7 +235,7 @@ static int keeper_build(struct keeper *k, struct cordon_error *err)
 
 		fd_close(&fd);
 	}
-	return 0;
+	return later ? send_cgroup(k, err) : 0;
 }
 
 /* ---- ending ---- */
@@ -220,6 +248,8 @@ static void keeper_end(struct keeper *k)
 		return;
 	k->ending = true;
 	k->deadline_us = clock_us() + END_MS * 1000ULL;
+	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
+		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
 	if (!k->report.started || link_send(k->link, &m, -1) < 0)
 		(void)process_signal(k->init, SIGKILL);
 }
@@ -270,6 +300,7 @@ static void from_init(struct keeper *k)
 		break;
 	case LINK_OWNER:
 	case LINK_MAPPED:
+	case LINK_CGROUP:
 	case LINK_SIGNAL:
 	case LINK_END:
 	case LINK_COLLECT:
@@ -528,6 +559,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
 	process_end(&k.init);
 	fd_close(&k.listener);
+	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
+		(void)cgroup_kill(&k.cgroup);
 	if (k.has_cgroup)
 		(void)cgroup_destroy(&k.cgroup);
 	prepare_done(&k.prepared);

@@ -28,6 +28,7 @@ static size_t link_size(enum link_type type)
 	case LINK_REPORT:
 		return sizeof(struct link_message);
 	case LINK_MAPPED:
+	case LINK_CGROUP:
 	case LINK_LISTENER:
 	case LINK_TTY:
 	case LINK_COLLECT:
@@ -37,29 +38,38 @@ static size_t link_size(enum link_type type)
 	return head;
 }
 
+int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t n)
+{
+	return fd_send(sock, m, link_size(m->type), fds, n);
+}
+
 int link_send(int sock, const struct link_message *m, int fd)
 {
-	return fd_send(sock, m, link_size(m->type), &fd, fd >= 0);
+	return link_send_fds(sock, m, &fd, fd >= 0);
+}
+
+int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n)
+{
+	ssize_t n;
+
+	*ret_n = 0;
+	memset(m, 0, offsetof(struct link_message, owner));
+	n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
+	if (n < 0)
+		return n == -ECONNRESET ? 0 : (int)n;
+	if (n > 0 && (size_t)n >= sizeof(m->type) && (size_t)n == link_size(m->type))
+		return 1;
+	for (size_t i = 0; i < *ret_n; i++)
+		fd_close(&fds[i]);
+	*ret_n = 0;
+	return n == 0 ? 0 : -EPROTO;
 }
 
 int link_receive(int sock, struct link_message *m, int *ret_fd)
 {
-	size_t n_fds = 0;
-	int fd = -1;
-	ssize_t n;
+	size_t n;
+	int fd = -1, r = link_receive_fds(sock, m, &fd, 1, &n);
 
-	*ret_fd = -1;
-	memset(m, 0, offsetof(struct link_message, owner));
-	n = fd_recv(sock, m, sizeof(*m), &fd, 1, &n_fds);
-	if (n < 0)
-		return n == -ECONNRESET ? 0 : (int)n;
-	if (n_fds)
-		*ret_fd = fd;
-	if (n == 0)
-		return 0;
-	if ((size_t)n < sizeof(m->type) || (size_t)n != link_size(m->type)) {
-		fd_close(ret_fd);
-		return -EPROTO;
-	}
-	return 1;
+	*ret_fd = n ? fd : -1;
+	return r;
 }

@@ -17,6 +17,7 @@
 enum link_type {
 	LINK_OWNER = 1, /* keeper -> front: the name that everything lasting will carry; before anything is made */
 	LINK_MAPPED,    /* keeper -> init: the id maps are written, go on */
+	LINK_CGROUP,    /* keeper -> init, with fds: what the payload writes to in order to join; after init's own setup */
 	LINK_ERROR,     /* init -> keeper: a step failed */
 	LINK_LISTENER,  /* child -> keeper, with fd: the seccomp listener */
 	LINK_TTY,       /* init -> keeper -> front, with fd: the master side */
@@ -84,6 +85,8 @@ struct link_message {
 
 /* 0 or -errno. fd -1: none. */
 int link_send(int sock, const struct link_message *m, int fd);
+int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t n);
+int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n);
 /* 1: a message; 0: the other side is gone; -errno (-EAGAIN on a non-blocking socket). *ret_fd is -1 or the caller's to close. */
 int link_receive(int sock, struct link_message *m, int *ret_fd);
 

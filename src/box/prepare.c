@@ -27,8 +27,10 @@ int prepare_scope(struct cordon_plan *plan, const char *owner)
 	r = scope_request(owner, getpid(), 2000);
 	if (r == 0)
 		cgroup_probe(&plan->cgroup);
-	if (r == 0 && plan->cgroup.mode != CGROUP_NONE)
+	if (r == 0 && plan->cgroup.mode != CGROUP_NONE) {
+		plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS;
 		return 0;
+	}
 	/* No scope after all: the limits are watched, and the result says so. */
 	plan->cgroup.mode = CGROUP_NONE;
 	plan->layers &= ~LAYER_BIT(CGROUP);

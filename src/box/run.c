@@ -11,6 +11,7 @@
 #include "box/lasting.h"
 #include "box/link.h"
 #include "box/result.h"
+#include "box/scratch.h"
 #include "os/process.h"
 
 #include <errno.h>
@@ -214,6 +215,7 @@ static bool from_keeper(struct front *f)
 		f->reported = true;
 		break;
 	case LINK_MAPPED:
+	case LINK_CGROUP:
 	case LINK_ERROR:
 	case LINK_LISTENER:
 	case LINK_STARTED:
@@ -372,6 +374,8 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 		b->truncated = f->streams[i].truncated;
 		b->data = str_take(&f->streams[i].data);
 	}
+	if (f->plan->keep && strv_add_take(&result->texts, scratch_keep(f->plan->scratch_dir, f->owner)) == 0)
+		result->public.kept = result->texts.v[result->texts.n - 1];
 	*ret_result = &result->public;
 	return 0;
 }

@@ -30,15 +30,40 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
 	return fail_hint(err, "scratch directories are made where the configuration key scratch_dir says");
 }
 
-/* SCRATCH/OWNER, searchable by the payload's user only as far as what it is given. */
+/* Ours alone below a directory that may be everybody's, so that looking for orphans is looking into one small directory. */
+static char *base_path(const char *scratch_dir)
+{
+	return str_printf("%s/cordon-%u", scratch_dir, (unsigned)geteuid());
+}
+
+static int open_base(const char *scratch_dir)
+{
+	auto_free char *path = base_path(scratch_dir);
+	auto_close int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+	struct stat st;
+
+	if (!path)
+		return -ENOMEM;
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_uid != geteuid() || (st.st_mode & 022) ? -EPERM : STEAL_FD(fd);
+}
+
+/* BASE/OWNER, searchable by the payload's user only as far as what it is given. */
 static int make_top(const struct cordon_plan *plan, const char *owner, char **ret_path, struct cordon_error *err)
 {
-	auto_free char *path = str_printf("%s/%s", plan->scratch_dir, owner);
+	auto_free char *base = base_path(plan->scratch_dir), *path = base ? str_printf("%s/%s", base, owner) : NULL;
+	auto_close int dir = -1;
 	int fd;
 
 	if (!path)
 		return fail_memory(err);
-	if (mkdir(path, 0711) < 0 || chmod(path, 0711) < 0)
+	if (mkdir(base, 0711) < 0 && errno != EEXIST)
+		return fail(err, errno, "make", base);
+	dir = open_base(plan->scratch_dir);
+	if (dir < 0)
+		return fail(err, -dir, "use", base);
+	if (mkdirat(dir, owner, 0711) < 0 || chmod(path, 0711) < 0)
 		return fail(err, errno, "make", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
@@ -138,16 +163,25 @@ int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p
 
 void scratch_undo(const char *scratch_dir, const char *owner)
 {
-	auto_close int dir = open(scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	auto_close int dir = open_base(scratch_dir);
 
 	if (dir >= 0)
 		(void)remove_tree(dir, owner);
 }
 
-/* Only what is ours: in a shared directory anybody may use such a name. */
+char *scratch_keep(const char *scratch_dir, const char *owner)
+{
+	auto_close int dir = open_base(scratch_dir);
+	auto_free char *name = str_printf("kept-%s", owner), *base = base_path(scratch_dir);
+
+	if (dir < 0 || !name || !base || renameat(dir, owner, dir, name) < 0)
+		return NULL;
+	return str_printf("%s/%s/files", base, name);
+}
+
 void scratch_sweep(const char *scratch_dir)
 {
-	int fd = open(scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_base(scratch_dir);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
 	int seen = 0;
@@ -156,15 +190,8 @@ void scratch_sweep(const char *scratch_dir)
 		fd_close(&fd);
 		return;
 	}
-	while (seen < SWEEP_MAX && (e = readdir(d))) {
-		struct stat st;
-
-		if (!str_starts(e->d_name, "cordon-"))
-			continue;
-		seen++;
-		if (owner_is_orphan(e->d_name) && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    st.st_uid == geteuid() && S_ISDIR(st.st_mode))
+	while (seen < SWEEP_MAX && (e = readdir(d)))
+		if (str_starts(e->d_name, "cordon-") && ++seen && owner_is_orphan(e->d_name))
 			(void)remove_tree(dirfd(d), e->d_name);
-	}
 	closedir(d);
 }

@@ -69,7 +69,8 @@ static int open_tree(struct cgroup *cg, int tree)
 	}
 	if (shared)
 		return 0;
-	cg->procs[tree] = openat(cg->dir[tree], "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	/* v1: for one thread that joins, "tasks" needs no lock over all thread groups, which waits for a grace period. */
+	cg->procs[tree] = openat(cg->dir[tree], tree == CG_UNIFIED ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
 	return cg->procs[tree] < 0 ? -errno : 0;
 }
 

@@ -78,10 +78,9 @@ static int resolve_layers(struct cordon_plan *plan, struct cordon_error *err)
 static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *require = policy_list(policy, OPT_REQUIRE);
-	const unsigned need = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS | CGROUP_CAN_CPU;
 
 	cgroup_probe(&plan->cgroup);
-	plan->limits_by_watch = (plan->cgroup.can & need) != need && !plan->cgroup.needs_scope;
+	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS && !plan->cgroup.needs_scope;
 	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope)
 		plan->layers |= LAYER_BIT(CGROUP);
 	for (size_t i = 0; i < require->n; i++) {
@@ -167,8 +166,12 @@ static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy 
 {
 	const struct config *config;
 
+	if (plan->keep && policy_num(policy, OPT_STORAGE) != STORAGE_DISK && plan->level == LEVEL_CONTAINER) {
+		cordon_fail(err, CORDON_INVALID, 0, "--keep keeps the scratch directory, and there is none with files.storage: memory");
+		return fail_hint(err, "add --storage disk, or take files out with --out");
+	}
 	if (policy_num(policy, OPT_STORAGE) == STORAGE_DISK)
-		plan->storage = plan->as_root && access("/sbin/mkfs.ext4", X_OK) == 0 && access("/dev/loop-control", W_OK) == 0 ?
+		plan->storage = plan->as_root && !plan->keep && access("/sbin/mkfs.ext4", X_OK) == 0 && access("/dev/loop-control", W_OK) == 0 ?
 					PLAN_STORAGE_LOOP :
 					PLAN_STORAGE_WATCH;
 	if (plan->level == LEVEL_PROCESS)

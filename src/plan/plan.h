@@ -39,6 +39,9 @@ enum layer {
 const char *layer_name(enum layer layer);
 int layer_by_name(const char *name); /* enum layer or -1 */
 
+/* With less than this the limits are watched. */
+enum { PLAN_CGROUP_NEEDS = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS | CGROUP_CAN_CPU };
+
 /* A host path that the box sees. */
 struct plan_mount {
 	char *source;    /* the real path on the host, symlinks resolved */

@@ -57,8 +57,9 @@ const char *option_word_at(const char *words, uint64_t index, char *buf, size_t 
 {
 	for (; index; index--) {
 		words = strchr(words, '|');
-		if (!words++)
+		if (!words)
 			return "";
+		words++;
 	}
 	snprintf(buf, size, "%.*s", (int)strcspn(words, "|"), words);
 	return buf;
