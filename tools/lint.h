@@ -1,6 +1,7 @@
 /*
- * For the static analyser alone, which reads one file at a time: what it cannot see from there is that these always
- * return -1. Without it every `return cordon_fail(…)` looks like a success that left its out-parameter unset.
+ * For the static analyser alone, which reads one file at a time: what it cannot see from there is that these functions
+ * always return -1. Without it every `return cordon_fail(…)` looks like a success that left its out-parameter unset. Files
+ * that define one of these functions are read without it.
  */
 #include "base/error.h"
 #include "policy/source.h"
