@@ -565,10 +565,13 @@ static int root_code(struct root *r)
 
 /* ---- the whole ---- */
 
-/* The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. */
+/*
+ * The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. What lies below it
+ * cannot be opened by its path from then on, so it is one that is forbidden as a source of mounts.
+ */
 static int root_skeleton(struct root *r)
 {
-	static const char *const places[] = { "/tmp", "/mnt", "/usr" };
+	static const char *const places[] = { "/run", "/root", "/boot" };
 	const struct plan_limits *l = &r->plan->limits;
 	uint64_t rest = l->disk_bytes - l->tmp_bytes, privates = 0;
 	auto_close int fd = -1;
