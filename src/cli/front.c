@@ -57,8 +57,8 @@ static void catch_signal(int sig)
 	struct sigaction old, action = { .sa_handler = on_signal };
 
 	sigfillset(&action.sa_mask);
-	if (sigaction(sig, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-		sigaction(sig, &action, NULL);
+	if (sigaction(sig, &action, &old) == 0 && old.sa_handler == SIG_IGN)
+		sigaction(sig, &old, NULL);
 }
 
 static void catch_signals(bool tty)

@@ -90,7 +90,8 @@ t 'a signal of its own' 139 '' 'cordon: killed by SIGSEGV~$' "$cordon" run -- sh
 t '--quiet' 139 '' '' "$cordon" run --quiet -- sh -c 'kill -SEGV $$'
 t 'the deadline' 124 '' 'cordon: timeout after 0.[2-9] s \(limits.wall_time\); give it more with --timeout 2s~' \
 	"$cordon" run --timeout 200ms -- sleep 20
-t 'the deadline under a policy' 124 '' 'timeout after .* the policy judge decides' "$cordon" run -p judge --timeout 200ms -- sleep 20
+printf 'version: 1\nlimits: {wall_time: 200ms}\n' >"$work/short.yaml"
+t 'the deadline under a policy' 124 '' 'timeout after .* the policy .*/short.yaml decides' "$cordon" run -p "$work/short.yaml" -- sleep 20
 t 'a command that is not there' 127 '' 'cordon: .*no-such-thing' "$cordon" run -- no-such-thing
 t 'a command that is not executable' 126 '' 'cordon: ' "$cordon" run -- /etc/hostname
 t '--verbose' 0 'hello' 'cordon: success in .* ms.*layers:' "$cordon" run -v -- echo hello
