@@ -111,7 +111,8 @@ static int read_node(struct reader *r, struct fy_event *event, struct place othe
 		     struct yaml_node **ret);
 
 /* A key stands in `event`: text and place into the node that its value will become. */
-static int read_key(struct reader *r, struct fy_event *event, struct place otherwise, char **ret_key, struct place *ret_at)
+static int read_key(struct reader *r, struct fy_event *event, struct place otherwise, char **ret_key,
+		    struct place *ret_at)
 {
 	struct place at = event_place(event, otherwise);
 
@@ -131,8 +132,8 @@ static int check_twice(struct reader *r, const struct yaml_node *map, const char
 {
 	for (const struct yaml_node *n = map->child; n; n = n->next)
 		if (strcmp(n->key, key) == 0) {
-			cordon_fail(r->err, CORDON_INVALID, 0, "%s:%u:%u: the key '%s' stands here twice", r->name, at.line,
-				    at.column, key);
+			cordon_fail(r->err, CORDON_INVALID, 0, "%s:%u:%u: the key '%s' stands here twice", r->name,
+				    at.line, at.column, key);
 			return fail_hint(r->err, "the first is at line %u; remove one", n->key_line);
 		}
 	return 0;
@@ -256,8 +257,8 @@ static int read_document(struct reader *r, struct yaml_node **root)
 		case FYET_SCALAR:
 		case FYET_ALIAS:
 			status = *root ? refuse(r, event_place(event, (struct place){ 1, 1 }), "more than one value",
-						"one file holds one document") :
-					 read_node(r, event, (struct place){ 1, 1 }, 0, root);
+						"one file holds one document")
+				       : read_node(r, event, (struct place){ 1, 1 }, 0, root);
 			break;
 		}
 		fy_parser_event_free(r->parser, event);

@@ -61,8 +61,6 @@ static bool has(const struct inside *in, unsigned layer)
 static int setup_session(struct inside *in)
 {
 	umask(022);
-	if (setsid() < 0 && errno != EPERM)
-		return fail(in, errno, "setsid");
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return fail(in, errno, "become non-dumpable");
 	process_set_name("cordon-init");

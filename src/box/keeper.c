@@ -449,7 +449,7 @@ static void keeper_sweep(struct keeper *k)
 	if (k->swept || !k->report.started)
 		return;
 	k->swept = true;
-	lasting_sweep(&k->plan->cgroup, k->plan->state_dir, k->plan->scratch_dir);
+	lasting_sweep(&k->plan->cgroup, k->has_cgroup, k->plan->state_dir, k->plan->scratch_dir);
 }
 
 /* Files of --out, once everything in the box stands still. */
@@ -526,7 +526,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 		return fail_memory(err);
 	process_reset_signals();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
-	(void)setsid();
+	(void)setpgid(0, 0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
 	process_set_name("cordon-keeper");
 	keep[n++] = fds->front;
 	for (int i = 0; i < 3; i++)
@@ -561,12 +561,10 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	fd_close(&k.listener);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
 		(void)cgroup_kill(&k.cgroup);
-	if (k.has_cgroup)
-		(void)cgroup_destroy(&k.cgroup);
+	if (k.has_cgroup && cgroup_destroy(&k.cgroup) == 0)
+		plan->layers &= ~LAYER_BIT(CGROUP); /* gone: not to be looked for again */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
-	m.type = LINK_REPORT;
-	m.report = k.report;
-	(void)link_send(fds->front, &m, -1);
+	(void)link_send_report(fds->front, &k.report);
 	_exit(0);
 }

@@ -17,11 +17,11 @@ void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_s
 		(void)cgroup_destroy_named(&plan->cgroup, owner);
 }
 
-void lasting_sweep(const struct cgroup_host *cgroup, const char *state_dir, const char *scratch_dir)
+void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char *state_dir, const char *scratch_dir)
 {
 	scratch_sweep(scratch_dir);
 	placeholder_sweep(state_dir);
-	cgroup_sweep(cgroup);
+	cgroup_sweep(cgroup, living);
 }
 
 void cordon_sweep(void)
@@ -32,5 +32,5 @@ void cordon_sweep(void)
 	if (!config)
 		return;
 	cgroup_probe(&host);
-	lasting_sweep(&host, config->state_dir, config->scratch_dir);
+	lasting_sweep(&host, 0, config->state_dir, config->scratch_dir);
 }

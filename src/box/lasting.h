@@ -10,7 +10,7 @@
 
 /* keep_scratch: job.keep. */
 void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch);
-/* Orphans of earlier boxes. Bounded work. */
-void lasting_sweep(const struct cgroup_host *cgroup, const char *state_dir, const char *scratch_dir);
+/* Orphans of earlier boxes. `living`: how many cgroups are known to be in use. */
+void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char *state_dir, const char *scratch_dir);
 
 #endif

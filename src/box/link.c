@@ -25,14 +25,13 @@ static size_t link_size(enum link_type type)
 		return head + sizeof(int);
 	case LINK_FILE:
 		return head + sizeof(struct link_file);
-	case LINK_REPORT:
-		return sizeof(struct link_message);
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_LISTENER:
 	case LINK_TTY:
 	case LINK_COLLECT:
 	case LINK_COLLECTED:
+	case LINK_REPORT:
 		break;
 	}
 	return head;
@@ -46,6 +45,14 @@ int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t
 int link_send(int sock, const struct link_message *m, int fd)
 {
 	return link_send_fds(sock, m, &fd, fd >= 0);
+}
+
+int link_send_report(int sock, const struct link_report *report)
+{
+	struct link_message m = { .type = LINK_REPORT };
+	int r = link_send(sock, &m, -1);
+
+	return r < 0 ? r : fd_send(sock, report, sizeof(*report), NULL, 0);
 }
 
 int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n)

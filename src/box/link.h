@@ -28,7 +28,7 @@ enum link_type {
 	LINK_COLLECT,   /* keeper -> init: send the files of --out */
 	LINK_FILE,      /* init -> keeper -> front, with fd for a regular file */
 	LINK_COLLECTED, /* init -> keeper -> front: no more files */
-	LINK_REPORT,    /* keeper -> front: the end */
+	LINK_REPORT,    /* keeper -> front: the end; a struct link_report follows as a message of its own */
 };
 
 enum link_reason { LINK_CANCEL, LINK_OUTPUT }; /* why the front ends a run */
@@ -79,10 +79,10 @@ struct link_message {
 		int signal;
 		enum link_reason reason;
 		struct link_file file;
-		struct link_report report;
 	};
 };
 
+int link_send_report(int sock, const struct link_report *report); /* LINK_REPORT and the report itself */
 /* 0 or -errno. fd -1: none. */
 int link_send(int sock, const struct link_message *m, int fd);
 int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t n);

@@ -49,7 +49,7 @@ struct front {
 	char owner[OWNER_NAME_MAX];
 	bool ended, reported;
 	struct link_report report;
-	char buffer[CHUNK];
+	char *buffer; /* CHUNK */
 };
 
 static void send_end(struct front *f, enum link_reason reason)
@@ -211,8 +211,9 @@ static bool from_keeper(struct front *f)
 		collect_file(&f->collect, &m.file, fd);
 		break;
 	case LINK_REPORT:
-		f->report = m.report;
-		f->reported = true;
+		f->reported = fd_read_full(f->keeper, &f->report, sizeof(f->report)) == sizeof(f->report);
+		if (!f->reported)
+			return false;
 		break;
 	case LINK_MAPPED:
 	case LINK_CGROUP:
@@ -410,8 +411,9 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	f->io = io ? *io : (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
 	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = -1;
 	f->pending = malloc(CHUNK);
+	f->buffer = malloc(CHUNK);
 	collect_init(&f->collect, plan, &f->collect_error);
-	pid = f->pending ? front_start(f, err ? err : &unused) : fail_memory(err);
+	pid = f->pending && f->buffer ? front_start(f, err ? err : &unused) : fail_memory(err);
 	r = -1;
 	if (pid > 0) {
 		run_guarded(f);
@@ -429,6 +431,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	fd_close(&f->stdin_to);
 	fd_close(&f->tty);
 	free(f->pending);
+	free(f->buffer);
 	free(f);
 	return r;
 }

@@ -250,15 +250,15 @@ static void sweep_orphan(const struct cgroup_host *host, const char *name)
 	cgroup_destroy(&cg);
 }
 
-void cgroup_sweep(const struct cgroup_host *host)
+void cgroup_sweep(const struct cgroup_host *host, unsigned living)
 {
 	const char *parent = host->parent[first_tree(host)];
 	struct dirent *entry;
 	struct stat st;
 	DIR *dir;
 
-	/* Two links are the directory alone: nothing to read through, the common case. */
-	if (!*parent || stat(parent, &st) < 0 || st.st_nlink == 2)
+	/* Two links are the directory alone, one more is each group in it: nothing to read through, the common case. */
+	if (!*parent || stat(parent, &st) < 0 || st.st_nlink <= 2 + living)
 		return;
 	dir = opendir(parent);
 	while (dir && (entry = readdir(dir)))

@@ -12,7 +12,8 @@ void policy_free_p(struct cordon_policy **p);
 #define auto_policy __attribute__((cleanup(policy_free_p)))
 
 /* One scalar, or one more entry of a list, with every check that needs no other policy. */
-int policy_put(struct cordon_policy *p, enum option_id id, const char *text, const struct source *at, struct cordon_error *err);
+int policy_put(struct cordon_policy *p, enum option_id id, const char *text, const struct source *at,
+	       struct cordon_error *err);
 /* Lays what `layer` sets over `base` by the rules of options.def. The layer is used up. */
 int policy_merge(struct cordon_policy *base, struct cordon_policy *layer, struct cordon_error *err);
 

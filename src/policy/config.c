@@ -62,10 +62,12 @@ static int read_file(struct config_full *c, enum file_kind kind, const char *pat
 	struct stat st;
 	ssize_t len;
 
-	if (fd < 0 && kind != FILE_NAMED && (errno == ENOENT || errno == ENOTDIR || (kind == FILE_HOME && errno == EACCES)))
+	if (fd < 0 && kind != FILE_NAMED &&
+	    (errno == ENOENT || errno == ENOTDIR || (kind == FILE_HOME && errno == EACCES)))
 		return 0;
 	if (fd < 0 || fstat(fd, &st) < 0) {
-		cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "the configuration '%s'", path);
+		cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "the configuration '%s'",
+			    path);
 		return fail_hint(err, kind == FILE_NAMED ? "CORDON_CONFIG names it" : "it must be readable");
 	}
 	if (kind == FILE_HOME && st.st_uid != geteuid() && st.st_uid != 0)
@@ -141,14 +143,29 @@ static void json_key(struct json *j, enum config_key key, const struct config *c
 	const char *name = config_keys[key].name;
 
 	switch (key) {
-	case CONFIG_POLICY: json_string(j, name, c->policy); break;
-	case CONFIG_PRESET_DIR: json_string(j, name, c->preset_dir); break;
-	case CONFIG_STATE_DIR: json_string(j, name, c->state_dir); break;
-	case CONFIG_SCRATCH_DIR: json_string(j, name, c->scratch_dir); break;
-	case CONFIG_ENGINES: json_strings(j, name, (const char *const *)c->engines.v); break;
-	case CONFIG_LANGUAGES: json_languages(j, c); break;
-	case CONFIG_COLOUR: json_string(j, name, colour_words[c->colour]); break;
-	case CONFIG_KEY_COUNT: break;
+	case CONFIG_POLICY:
+		json_string(j, name, c->policy);
+		break;
+	case CONFIG_PRESET_DIR:
+		json_string(j, name, c->preset_dir);
+		break;
+	case CONFIG_STATE_DIR:
+		json_string(j, name, c->state_dir);
+		break;
+	case CONFIG_SCRATCH_DIR:
+		json_string(j, name, c->scratch_dir);
+		break;
+	case CONFIG_ENGINES:
+		json_strings(j, name, (const char *const *)c->engines.v);
+		break;
+	case CONFIG_LANGUAGES:
+		json_languages(j, c);
+		break;
+	case CONFIG_COLOUR:
+		json_string(j, name, colour_words[c->colour]);
+		break;
+	case CONFIG_KEY_COUNT:
+		break;
 	}
 }
 
@@ -193,8 +210,8 @@ static char *describe_text(const struct config *c)
 		colon = value ? strchr(value, ':') : NULL;
 		if (!colon)
 			return NULL;
-		str_addf(&s, "%s%s: %.*s  # %s; %s\n", unset ? "# " : "", config_keys[i].name, (int)strlen(colon + 1) - 1,
-			 colon + 1, origin_of((enum config_key)i), config_keys[i].help);
+		str_addf(&s, "%s%s: %.*s  # %s; %s\n", unset ? "# " : "", config_keys[i].name,
+			 (int)strlen(colon + 1) - 1, colon + 1, origin_of((enum config_key)i), config_keys[i].help);
 	}
 	return str_take(&s);
 }

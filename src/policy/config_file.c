@@ -113,8 +113,8 @@ static int read_policy(char **to, const struct yaml_node *node, const struct sou
 	return 0;
 }
 
-static int read_engines(struct strv *to, const struct yaml_node *node, const struct source *base, const struct source *at,
-			struct cordon_error *err)
+static int read_engines(struct strv *to, const struct yaml_node *node, const struct source *base,
+			const struct source *at, struct cordon_error *err)
 {
 	if (want_list(node, at, err) < 0)
 		return -1;
@@ -229,7 +229,8 @@ static int put_language(struct config *c, struct config_language *l, struct cord
 	return 0;
 }
 
-static int read_language(struct config *c, const struct yaml_node *node, const struct source *base, struct cordon_error *err)
+static int read_language(struct config *c, const struct yaml_node *node, const struct source *base,
+			 struct cordon_error *err)
 {
 	struct source at = at_node(base, node, node->key);
 	struct config_language l = { 0 };
@@ -251,8 +252,8 @@ static int read_language(struct config *c, const struct yaml_node *node, const s
 	return -1;
 }
 
-static int read_languages(struct config *c, const struct yaml_node *node, const struct source *base, const struct source *at,
-			  struct cordon_error *err)
+static int read_languages(struct config *c, const struct yaml_node *node, const struct source *base,
+			  const struct source *at, struct cordon_error *err)
 {
 	if (want_map(node, at, err) < 0)
 		return -1;
@@ -273,14 +274,29 @@ static int read_key(struct config_full *c, enum config_key key, const struct yam
 	int status = -1;
 
 	switch (key) {
-	case CONFIG_POLICY: status = read_policy(&to->policy, node, &at, err); break;
-	case CONFIG_PRESET_DIR: status = read_dir(&to->preset_dir, node, &at, err); break;
-	case CONFIG_STATE_DIR: status = read_dir(&to->state_dir, node, &at, err); break;
-	case CONFIG_SCRATCH_DIR: status = read_dir(&to->scratch_dir, node, &at, err); break;
-	case CONFIG_ENGINES: status = read_engines(&to->engines, node, base, &at, err); break;
-	case CONFIG_LANGUAGES: status = read_languages(to, node, base, &at, err); break;
-	case CONFIG_COLOUR: status = read_colour(&to->colour, node, &at, err); break;
-	case CONFIG_KEY_COUNT: break;
+	case CONFIG_POLICY:
+		status = read_policy(&to->policy, node, &at, err);
+		break;
+	case CONFIG_PRESET_DIR:
+		status = read_dir(&to->preset_dir, node, &at, err);
+		break;
+	case CONFIG_STATE_DIR:
+		status = read_dir(&to->state_dir, node, &at, err);
+		break;
+	case CONFIG_SCRATCH_DIR:
+		status = read_dir(&to->scratch_dir, node, &at, err);
+		break;
+	case CONFIG_ENGINES:
+		status = read_engines(&to->engines, node, base, &at, err);
+		break;
+	case CONFIG_LANGUAGES:
+		status = read_languages(to, node, base, &at, err);
+		break;
+	case CONFIG_COLOUR:
+		status = read_colour(&to->colour, node, &at, err);
+		break;
+	case CONFIG_KEY_COUNT:
+		break;
 	}
 	if (status < 0)
 		return -1;
@@ -306,7 +322,8 @@ static int unknown_key(const struct yaml_node *node, const struct source *base, 
 	return fail_hint(err, "there are policy, preset_dir, state_dir, scratch_dir, engines, languages, colour");
 }
 
-static int read_entry(struct config_full *c, const struct yaml_node *node, const struct source *base, struct cordon_error *err)
+static int read_entry(struct config_full *c, const struct yaml_node *node, const struct source *base,
+		      struct cordon_error *err)
 {
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++)
 		if (strcmp(config_keys[i].name, node->key) == 0)
@@ -314,7 +331,8 @@ static int read_entry(struct config_full *c, const struct yaml_node *node, const
 	return unknown_key(node, base, err);
 }
 
-static int read_root(struct config_full *c, const struct yaml_node *root, const struct source *base, struct cordon_error *err)
+static int read_root(struct config_full *c, const struct yaml_node *root, const struct source *base,
+		     struct cordon_error *err)
 {
 	struct source at = at_node(base, root, NULL);
 	bool version = false;

@@ -43,8 +43,8 @@ static int wrong_kind(const struct yaml_node *node, enum yaml_kind want, const s
 	return fail_hint(err, "%s", hint);
 }
 
-static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
-		       struct cordon_error *err)
+static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
+		       const struct source *at, struct cordon_error *err)
 {
 	if (id == OPT_NETWORK && node->kind != YAML_SCALAR) {
 		source_fail_code(at, CORDON_UNAVAILABLE, err, "rules for it are not built in yet");
@@ -55,8 +55,8 @@ static int read_scalar(struct cordon_policy *layer, enum option_id id, const str
 	return policy_put(layer, id, node->text, at, err);
 }
 
-static int read_map(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
-		    struct cordon_error *err)
+static int read_map(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
+		    const struct source *at, struct cordon_error *err)
 {
 	if (node->kind != YAML_MAP)
 		return wrong_kind(node, YAML_MAP, at, "write {NAME: value, …}", err);
@@ -64,15 +64,16 @@ static int read_map(struct cordon_policy *layer, enum option_id id, const struct
 		struct source entry = at_value(at, n, at->key);
 
 		if (n->kind != YAML_SCALAR || yaml_is_null(n))
-			return wrong_kind(n, YAML_SCALAR, &entry, "an empty text is \"\", and the word null is \"null\"", err);
+			return wrong_kind(n, YAML_SCALAR, &entry,
+					  "an empty text is \"\", and the word null is \"null\"", err);
 		if (value_add_pair(&layer->values[id], id, n->key, n->text, &entry, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_list(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *at,
-		     struct cordon_error *err)
+static int read_list(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
+		     const struct source *at, struct cordon_error *err)
 {
 	if (node->kind != YAML_LIST)
 		return wrong_kind(node, YAML_LIST, at, "write [one, two], or one line '- entry' each", err);
@@ -80,15 +81,16 @@ static int read_list(struct cordon_policy *layer, enum option_id id, const struc
 		struct source entry = at_value(at, n, at->key);
 
 		if (n->kind != YAML_SCALAR || yaml_is_null(n))
-			return wrong_kind(n, YAML_SCALAR, &entry, "each entry is one text; quote it where YAML sees more in it", err);
+			return wrong_kind(n, YAML_SCALAR, &entry,
+					  "each entry is one text; quote it where YAML sees more in it", err);
 		if (policy_put(layer, id, n->text, &entry, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_option(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node, const struct source *base,
-		       struct cordon_error *err)
+static int read_option(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
+		       const struct source *base, struct cordon_error *err)
 {
 	const struct option *o = &options[id];
 	struct source at = at_value(base, node, o->key);
@@ -106,7 +108,8 @@ static int read_option(struct cordon_policy *layer, enum option_id id, const str
 	return o->type == TYPE_MAP ? read_map(layer, id, node, &at, err) : read_list(layer, id, node, &at, err);
 }
 
-static int unknown_key(const char *section, const struct yaml_node *node, const struct source *base, struct cordon_error *err)
+static int unknown_key(const char *section, const struct yaml_node *node, const struct source *base,
+		       struct cordon_error *err)
 {
 	struct source at = at_key(base, node);
 	const char *best = option_suggest(section, node->key), *dot = strchr(node->key, '.');
@@ -167,8 +170,8 @@ static int read_extends(struct file_head *head, const struct yaml_node *node, co
 	return 0;
 }
 
-int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root, const struct source *base,
-	      struct cordon_error *err)
+int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root,
+	      const struct source *base, struct cordon_error *err)
 {
 	struct source at = at_value(base, root, NULL);
 	const struct yaml_node *version = NULL;

@@ -12,7 +12,7 @@ struct file_head {
 };
 
 /* `base` has file, origin and dir; line and column are filled in here. */
-int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root, const struct source *base,
-	      struct cordon_error *err);
+int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root,
+	      const struct source *base, struct cordon_error *err);
 
 #endif

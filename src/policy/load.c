@@ -29,8 +29,8 @@ struct loading {
 
 /* One member of the chain. */
 struct member {
-	char *name;    /* in messages: the path, or "preset NAME" */
-	char *dir;     /* where its relative paths start; NULL: nowhere */
+	char *name; /* in messages: the path, or "preset NAME" */
+	char *dir;  /* where its relative paths start; NULL: nowhere */
 	char *text;
 	size_t len;
 	bool is_preset;
@@ -55,7 +55,8 @@ static int visit(struct loading *l, const char *identity, const char *name, cons
 		return fail_hint(err, "remove one 'extends' of the circle");
 	}
 	if (l->visited.n >= LOAD_DEPTH_MAX) {
-		cordon_fail(err, CORDON_INVALID, 0, "%smore than %d policies extend one another", where, LOAD_DEPTH_MAX);
+		cordon_fail(err, CORDON_INVALID, 0, "%smore than %d policies extend one another", where,
+			    LOAD_DEPTH_MAX);
 		return fail_hint(err, "write some of them into one file");
 	}
 	return strv_add(&l->visited, identity) < 0 ? fail_memory(err) : 0;
@@ -86,7 +87,8 @@ static int open_file(struct loading *l, struct member *m, const char *path, cons
 	return m->name ? 0 : fail_memory(err);
 }
 
-static int open_built_in(struct loading *l, struct member *m, const char *name, const char *where, struct cordon_error *err)
+static int open_built_in(struct loading *l, struct member *m, const char *name, const char *where,
+			 struct cordon_error *err)
 {
 	const struct preset *preset = preset_find(name);
 
@@ -102,7 +104,8 @@ static int open_built_in(struct loading *l, struct member *m, const char *name, 
 }
 
 /* A preset of the installation goes before the built-in one of the same name, and may extend that. */
-static int open_preset(struct loading *l, struct member *m, const char *name, const char *where, struct cordon_error *err)
+static int open_preset(struct loading *l, struct member *m, const char *name, const char *where,
+		       struct cordon_error *err)
 {
 	const struct config *config = config_get(err);
 	auto_free char *path = NULL, *identity = str_printf("installed %s", name);
@@ -118,7 +121,8 @@ static int open_preset(struct loading *l, struct member *m, const char *name, co
 		if (!path)
 			return fail_memory(err);
 		if (access(path, F_OK) == 0)
-			return strv_add(&l->visited, identity) < 0 ? fail_memory(err) : open_file(l, m, path, where, err);
+			return strv_add(&l->visited, identity) < 0 ? fail_memory(err)
+								   : open_file(l, m, path, where, err);
 	}
 	if (!preset_find(name))
 		return preset_fail(where, name, config->preset_dir, err);
@@ -128,7 +132,8 @@ static int open_preset(struct loading *l, struct member *m, const char *name, co
 static int load_member(struct loading *l, struct member *m, struct cordon_error *err);
 
 /* What `m` extends, loaded into the policy before it. */
-static int load_base(struct loading *l, const struct member *m, const struct yaml_node *extends, struct cordon_error *err)
+static int load_base(struct loading *l, const struct member *m, const struct yaml_node *extends,
+		     struct cordon_error *err)
 {
 	auto_free char *where = str_printf("%s:%u:%u: ", m->name, extends->line, extends->column), *path = NULL;
 	struct member base = { 0 };
@@ -139,7 +144,8 @@ static int load_base(struct loading *l, const struct member *m, const struct yam
 	if (!is_path(extends->text)) {
 		status = open_preset(l, &base, extends->text, where, err);
 	} else if (extends->text[0] != '/' && !m->dir) {
-		cordon_fail(err, CORDON_INVALID, 0, "%sextends: '%.200s' is not an absolute path", where, extends->text);
+		cordon_fail(err, CORDON_INVALID, 0, "%sextends: '%.200s' is not an absolute path", where,
+			    extends->text);
 		status = fail_hint(err, "there is no directory here that it could start at");
 	} else {
 		const char *text = extends->text;
@@ -174,7 +180,8 @@ static int load_member(struct loading *l, struct member *m, struct cordon_error 
 }
 
 /* Loads the chain that begins with m; uses m up. `opened` is the status of opening it. */
-static int load_chain(struct cordon_policy **ret, struct loading *l, struct member *m, int opened, struct cordon_error *err)
+static int load_chain(struct cordon_policy **ret, struct loading *l, struct member *m, int opened,
+		      struct cordon_error *err)
 {
 	int status = opened;
 
@@ -210,8 +217,8 @@ int cordon_policy_load(struct cordon_policy **ret_policy, const char *name_or_pa
 	return policy_load(ret_policy, name_or_path, err);
 }
 
-int cordon_policy_parse(struct cordon_policy **ret_policy, const char *name, const char *dir, const char *text, size_t len,
-			struct cordon_error *err)
+int cordon_policy_parse(struct cordon_policy **ret_policy, const char *name, const char *dir, const char *text,
+			size_t len, struct cordon_error *err)
 {
 	struct loading l = { 0 };
 	struct member m = { 0 };

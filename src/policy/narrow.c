@@ -89,7 +89,8 @@ static int narrow_subset(struct cordon_policy *to, const struct cordon_policy *r
 		str_addf(&all, "%s%s", i ? ", " : "", has->v[i]);
 	for (size_t i = 0; policy_has(to, id) && i < asked->n; i++)
 		if (!strv_has(has, asked->v[i]))
-			return narrow_denied(to, id, asked->v[i], err, "the policy has %.400s", all.data ? all.data : "none");
+			return narrow_denied(to, id, asked->v[i], err, "the policy has %.400s",
+					     all.data ? all.data : "none");
 	return take(to, request, id, err);
 }
 
@@ -109,7 +110,8 @@ static int narrow_more(struct cordon_policy *to, const struct cordon_policy *req
 	return add_origin(v, &request->values[id], err);
 }
 
-static int check_variable(const struct cordon_policy *policy, const char *name, const char *value, struct cordon_error *err)
+static int check_variable(const struct cordon_policy *policy, const char *name, const char *value,
+			  struct cordon_error *err)
 {
 	const struct strv *has = policy_list(policy, OPT_ENV);
 
@@ -119,7 +121,8 @@ static int check_variable(const struct cordon_policy *policy, const char *name, 
 		return narrow_denied(policy, OPT_ENV, name, err, "it would change which files process.commands means");
 	for (size_t i = 0; i + 2 <= has->n; i += 2)
 		if (strcmp(has->v[i], name) == 0 && strcmp(has->v[i + 1], value) != 0)
-			return narrow_denied(policy, OPT_ENV, name, err, "the policy sets it to '%.200s'", has->v[i + 1]);
+			return narrow_denied(policy, OPT_ENV, name, err, "the policy sets it to '%.200s'",
+					     has->v[i + 1]);
 	return 0;
 }
 
@@ -139,8 +142,8 @@ static int narrow_env(struct cordon_policy *to, const struct cordon_policy *poli
 	return 0;
 }
 
-static int narrow_value(struct cordon_policy *to, const struct cordon_policy *policy, const struct cordon_policy *request,
-			enum option_id id, struct cordon_error *err)
+static int narrow_value(struct cordon_policy *to, const struct cordon_policy *policy,
+			const struct cordon_policy *request, enum option_id id, struct cordon_error *err)
 {
 	const struct option *o = &options[id];
 
@@ -149,10 +152,11 @@ static int narrow_value(struct cordon_policy *to, const struct cordon_policy *po
 	case NARROW_MAX:
 		return narrow_number(to, request, id, err);
 	case NARROW_SAME:
-		return type_is_text(o->type) ? narrow_same_text(to, request, id, err) : narrow_number(to, request, id, err);
+		return type_is_text(o->type) ? narrow_same_text(to, request, id, err)
+					     : narrow_number(to, request, id, err);
 	case NARROW_SUBSET:
-		return o->type == TYPE_HOSTPATHS ? reach_allowed(to, policy, request, id, err) :
-						   narrow_subset(to, request, id, err);
+		return o->type == TYPE_HOSTPATHS ? reach_allowed(to, policy, request, id, err)
+						 : narrow_subset(to, request, id, err);
 	case NARROW_MORE:
 		return narrow_more(to, request, id, err);
 	case NARROW_READ:

@@ -5,8 +5,9 @@
 #include "policy/option.h"
 
 /* CORDON_DENIED: key, what was asked for, what is allowed. Returns -1. */
-__attribute__((format(printf, 5, 6))) int narrow_denied(const struct cordon_policy *p, enum option_id id, const char *asked,
-							 struct cordon_error *err, const char *allowed, ...);
+__attribute__((format(printf, 5, 6))) int narrow_denied(const struct cordon_policy *p, enum option_id id,
+							const char *asked, struct cordon_error *err,
+							const char *allowed, ...);
 
 /* Mounts and private directories of `request`, each checked against `policy`, added to `to` (a copy of policy). */
 int reach_mounts(struct cordon_policy *to, const struct cordon_policy *policy, const struct cordon_policy *request,

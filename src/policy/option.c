@@ -17,8 +17,10 @@ const struct option options[OPTION_COUNT] = {
 };
 
 static const struct cordon_option public_options[OPTION_COUNT] = {
-#define OPTION(id, key, flag, type, metavar, default_text, min, max, narrow, help) \
-	[OPT_##id] = { key, flag, metavar, default_text, help, TYPE_##type >= TYPE_STRINGS, TYPE_##type == TYPE_SWITCH },
+#define OPTION(id, key, flag, type, metavar, default_text, min, max, narrow, help)                              \
+	[OPT_##id] = {                                                                                          \
+		key, flag, metavar, default_text, help, TYPE_##type >= TYPE_STRINGS, TYPE_##type == TYPE_SWITCH \
+	},
 #include "policy/options.def"
 #undef OPTION
 };
@@ -103,10 +105,19 @@ void suggest_words(struct suggestion *s, const char *const *words)
 
 /* Names people bring from elsewhere. */
 static const char *const known_elsewhere[][2] = {
-	{ "timeout", "limits.wall_time" }, { "pids", "limits.processes" }, { "cpu", "limits.cpus" },
-	{ "mem", "limits.memory" }, { "readonly", "files.read" }, { "ro", "files.read" }, { "rw", "files.write" },
-	{ "mounts", "files.write" }, { "seccomp", "process.syscalls" }, { "environment", "process.env" },
-	{ "cwd", "process.workdir" }, { "net", "network" }, { "deadline", "limits.wall_time" },
+	{ "timeout", "limits.wall_time" },
+	{ "pids", "limits.processes" },
+	{ "cpu", "limits.cpus" },
+	{ "mem", "limits.memory" },
+	{ "readonly", "files.read" },
+	{ "ro", "files.read" },
+	{ "rw", "files.write" },
+	{ "mounts", "files.write" },
+	{ "seccomp", "process.syscalls" },
+	{ "environment", "process.env" },
+	{ "cwd", "process.workdir" },
+	{ "net", "network" },
+	{ "deadline", "limits.wall_time" },
 };
 
 /* Whether the key stands in this section (NULL: at the top); *ret_name is its name there. */

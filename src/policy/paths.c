@@ -149,13 +149,16 @@ int text_mount(char *ret[2], const char *text, const struct source *at, struct c
 	if (colon && strchr(colon + 1, ':')) {
 		source_fail(at, err, "more than one ':' in '%.200s'", text);
 		if (str_ends(text, ":ro") || str_ends(text, ":rw"))
-			return fail_hint(err, "files.read (--ro) mounts readable, files.write (--rw) writable; no suffix says it");
+			return fail_hint(
+				err,
+				"files.read (--ro) mounts readable, files.write (--rw) writable; no suffix says it");
 		return fail_hint(err, "write SRC:DEST; a path that has a ':' cannot be mounted: give it another name");
 	}
 	given = colon ? strndup(text, (size_t)(colon - text)) : strdup(text);
 	if (!given)
 		return fail_memory(err);
-	if (text_host_path(&source, given, at, err) < 0 || text_mount_dest(&dest, colon ? colon + 1 : source, at, err) < 0)
+	if (text_host_path(&source, given, at, err) < 0 ||
+	    text_mount_dest(&dest, colon ? colon + 1 : source, at, err) < 0)
 		return -1;
 	if (strchr(source, ':')) {
 		source_fail(at, err, "'%.200s' has a ':' in it", source);

@@ -130,7 +130,8 @@ static bool is_mount(enum option_id id)
 }
 
 /* Whether the last entry of `id` stands where another one does. */
-static int check_dest(const struct cordon_policy *p, enum option_id id, const struct source *at, struct cordon_error *err)
+static int check_dest(const struct cordon_policy *p, enum option_id id, const struct source *at,
+		      struct cordon_error *err)
 {
 	const struct strv *mine = policy_list(p, id);
 	const char *dest = entry_dest(id, mine, mine->n - 2);
@@ -143,8 +144,8 @@ static int check_dest(const struct cordon_policy *p, enum option_id id, const st
 			if ((list == mine && i == mine->n - 2) || strcmp(entry_dest(mount_ids[k], list, i), dest) != 0)
 				continue;
 			source_fail(at, err, "something else is mounted at '%.200s'", dest);
-			return fail_hint(err, "it is in %s (%s); give one of them another DEST", options[mount_ids[k]].key,
-					 origin ? origin : "default");
+			return fail_hint(err, "it is in %s (%s); give one of them another DEST",
+					 options[mount_ids[k]].key, origin ? origin : "default");
 		}
 	}
 	return 0;
@@ -170,7 +171,8 @@ static void drop_dests(struct cordon_policy *base, const struct cordon_policy *l
 
 /* ---- setting and merging ------------------------------------------------------------------------------- */
 
-int policy_put(struct cordon_policy *p, enum option_id id, const char *text, const struct source *at, struct cordon_error *err)
+int policy_put(struct cordon_policy *p, enum option_id id, const char *text, const struct source *at,
+	       struct cordon_error *err)
 {
 	struct policy_value *v = &p->values[id];
 	size_t before = v->list.n;
@@ -187,11 +189,12 @@ int policy_put(struct cordon_policy *p, enum option_id id, const char *text, con
 }
 
 /* "preset build, policy.yaml:3:9": who added entries, in order. */
-static int merge_origin(struct policy_value *under, struct policy_value *over, bool had_entries, struct cordon_error *err)
+static int merge_origin(struct policy_value *under, struct policy_value *over, bool had_entries,
+			struct cordon_error *err)
 {
-	char *both = had_entries && under->origin && over->list.n ? str_printf("%s, %s", under->origin, over->origin) :
-				     had_entries && under->origin ? STEAL(under->origin) :
-								    STEAL(over->origin);
+	char *both = had_entries && under->origin && over->list.n ? str_printf("%s, %s", under->origin, over->origin)
+		     : had_entries && under->origin               ? STEAL(under->origin)
+								  : STEAL(over->origin);
 
 	if (!both)
 		return fail_memory(err);
@@ -203,7 +206,8 @@ static int merge_origin(struct policy_value *under, struct policy_value *over, b
 }
 
 /* The layer's list behind the base's; a variable that both name is the layer's. */
-static int merge_list(struct policy_value *under, struct policy_value *over, enum option_id id, struct cordon_error *err)
+static int merge_list(struct policy_value *under, struct policy_value *over, enum option_id id,
+		      struct cordon_error *err)
 {
 	size_t stride = type_stride(options[id].type);
 	bool had_entries = under->list.n;
@@ -219,8 +223,8 @@ static int merge_list(struct policy_value *under, struct policy_value *over, enu
 				return fail_memory(err);
 	}
 	if (under->list.n > (size_t)VALUE_ENTRIES_MAX * stride)
-		return cordon_fail(err, CORDON_INVALID, 0, "%s: %s has more than %d entries with what it extends", over->origin,
-				   options[id].key, VALUE_ENTRIES_MAX);
+		return cordon_fail(err, CORDON_INVALID, 0, "%s: %s has more than %d entries with what it extends",
+				   over->origin, options[id].key, VALUE_ENTRIES_MAX);
 	return merge_origin(under, over, had_entries, err);
 }
 

@@ -24,8 +24,8 @@
 
 /* What belongs to the box's root. */
 static const char *const system_dirs[] = {
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/proc", "/sys", "/dev", "/boot", "/run",
-	"/var/run",
+	"/usr", "/bin",  "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
+	"/etc", "/proc", "/sys",  "/dev", "/boot",  "/run",   "/var/run",
 };
 /* Private directories of the box: mounts may go below, not over or around. */
 static const char *const private_dirs[] = { "/tmp", "/home", "/var/tmp" };
@@ -56,14 +56,15 @@ static bool is_allowed(const struct strv *allowed, const char *real)
 
 /* ---- where it goes ------------------------------------------------------------------------------------ */
 
-static int dest_denied(const struct cordon_policy *p, enum option_id id, const char *dest, const char *what, const char *path,
-		       struct cordon_error *err)
+static int dest_denied(const struct cordon_policy *p, enum option_id id, const char *dest, const char *what,
+		       const char *path, struct cordon_error *err)
 {
 	narrow_denied(p, id, dest, err, "'%.200s' %s", path, what);
 	return fail_hint(err, "choose another DEST");
 }
 
-static int check_dest_system(const struct cordon_policy *p, enum option_id id, const char *dest, struct cordon_error *err)
+static int check_dest_system(const struct cordon_policy *p, enum option_id id, const char *dest,
+			     struct cordon_error *err)
 {
 	for (size_t i = 0; i < ARRAY_LEN(system_dirs); i++)
 		if (overlap(dest, system_dirs[i]))
@@ -74,7 +75,8 @@ static int check_dest_system(const struct cordon_policy *p, enum option_id id, c
 	return 0;
 }
 
-static int check_dest_mounts(const struct cordon_policy *p, enum option_id id, const char *dest, struct cordon_error *err)
+static int check_dest_mounts(const struct cordon_policy *p, enum option_id id, const char *dest,
+			     struct cordon_error *err)
 {
 	static const enum option_id ids[] = { OPT_READ, OPT_WRITE, OPT_TMPFS };
 
@@ -91,7 +93,8 @@ static int check_dest_mounts(const struct cordon_policy *p, enum option_id id, c
 	return 0;
 }
 
-static int check_dest_protect(const struct cordon_policy *p, enum option_id id, const char *dest, struct cordon_error *err)
+static int check_dest_protect(const struct cordon_policy *p, enum option_id id, const char *dest,
+			      struct cordon_error *err)
 {
 	const struct strv *list = policy_list(p, OPT_PROTECT);
 
@@ -125,8 +128,8 @@ static int check_source_overlap(const struct cordon_policy *p, const char *real,
 
 	for (size_t i = 0; i + 2 <= list->n; i += 2)
 		if (real_path(list->v[i], has, sizeof(has)) == 0 && overlap(real, has))
-			return narrow_denied(p, OPT_WRITE, real, err, "the policy mounts '%.200s' at '%.200s' already", has,
-					     list->v[i + 1]);
+			return narrow_denied(p, OPT_WRITE, real, err, "the policy mounts '%.200s' at '%.200s' already",
+					     has, list->v[i + 1]);
 	return 0;
 }
 
@@ -144,7 +147,8 @@ static int check_source_protect(const struct cordon_policy *p, const char *real,
 			return fail_memory(err);
 		for (const char *tail = real; tail && tail[1]; tail = strchr(tail + 1, '/'))
 			if (overlap(tail, entry))
-				return narrow_denied(p, OPT_WRITE, real, err, "the policy protects '%.200s'", list->v[i]);
+				return narrow_denied(p, OPT_WRITE, real, err, "the policy protects '%.200s'",
+						     list->v[i]);
 	}
 	return 0;
 }
@@ -222,8 +226,8 @@ static int push(struct cordon_policy *to, const struct cordon_policy *request, e
 }
 
 /* One mount of the request. */
-static int reach_mount(struct cordon_policy *to, const struct cordon_policy *policy, const struct cordon_policy *request,
-		       enum option_id id, size_t i, struct cordon_error *err)
+static int reach_mount(struct cordon_policy *to, const struct cordon_policy *policy,
+		       const struct cordon_policy *request, enum option_id id, size_t i, struct cordon_error *err)
 {
 	const struct strv *has_read = policy_list(policy, OPT_READ), *has_write = policy_list(policy, OPT_WRITE);
 	const char *source = policy_list(request, id)->v[i], *dest = policy_list(request, id)->v[i + 1];
@@ -231,7 +235,8 @@ static int reach_mount(struct cordon_policy *to, const struct cordon_policy *pol
 	char real[4096];
 	size_t at;
 
-	if (find_mount(id == OPT_READ ? has_read : has_write, source, dest) < (id == OPT_READ ? has_read : has_write)->n)
+	if (find_mount(id == OPT_READ ? has_read : has_write, source, dest) <
+	    (id == OPT_READ ? has_read : has_write)->n)
 		return 0;
 	at = find_mount(write, source, dest);
 	if (id == OPT_READ && at < write->n) {

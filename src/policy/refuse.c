@@ -12,8 +12,11 @@
 #include <string.h>
 
 const char *const refuse_builtin[] = {
-	"rm -rf /", "rm -fr /", "rm -rf ~", "rm -rf --no-preserve-root", "mkfs", "dd if=", "dd of=/dev/", "> /dev/sd", ">/dev/sd",
-	"| sh", "| bash", "|sh", "|bash", "sudo", "printenv", "chmod -R 777 /", ":(){", "shutdown", "reboot", "insmod",
+	"rm -rf /", "rm -fr /", "rm -rf ~",    "rm -rf --no-preserve-root",
+	"mkfs",     "dd if=",   "dd of=/dev/", "> /dev/sd",
+	">/dev/sd", "| sh",     "| bash",      "|sh",
+	"|bash",    "sudo",     "printenv",    "chmod -R 777 /",
+	":(){",     "shutdown", "reboot",      "insmod",
 	"modprobe", NULL,
 };
 
@@ -64,7 +67,8 @@ static bool pattern_matches(const char *pattern, const char *line)
 const char *refuse_match(const struct cordon_policy *p, const char *line)
 {
 	const struct strv *list = policy_list(p, OPT_REFUSE_PATTERNS);
-	const char *const *patterns = policy_has(p, OPT_REFUSE_PATTERNS) ? (const char *const *)list->v : refuse_builtin;
+	const char *const *patterns =
+		policy_has(p, OPT_REFUSE_PATTERNS) ? (const char *const *)list->v : refuse_builtin;
 
 	for (; patterns && *patterns; patterns++)
 		if (pattern_matches(*patterns, line))

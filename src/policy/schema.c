@@ -6,8 +6,8 @@
 #include "policy/option.h"
 #include "policy/unit.h"
 
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Types with a bare-number form have two: a JSON number, or text with a unit. */
@@ -75,7 +75,8 @@ static void schema_map(struct json *j)
 static const char *entry_pattern(enum option_id id)
 {
 	if (id == OPT_DEGRADE || id == OPT_REQUIRE)
-		return "^(userns|mountns|pidns|netns|ipcns|utsns|cgroupns|cgroup|rlimits|no_new_privs|landlock|seccomp)$";
+		return "^(userns|mountns|pidns|netns|ipcns|utsns|cgroupns|cgroup|rlimits|no_new_privs|landlock|seccomp)"
+		       "$";
 	if (id == OPT_PASS_ENV)
 		return "^[A-Za-z_][A-Za-z0-9_]*$";
 	if (id == OPT_COMMANDS)

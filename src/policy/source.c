@@ -21,7 +21,8 @@ static void add_where(struct str *s, const struct source *at)
 		str_addf(s, "%s: ", at->key);
 }
 
-static int fail_at(const struct source *at, enum cordon_code code, struct cordon_error *err, const char *fmt, va_list ap)
+static int fail_at(const struct source *at, enum cordon_code code, struct cordon_error *err, const char *fmt,
+		   va_list ap)
 {
 	auto_str struct str s = { 0 };
 

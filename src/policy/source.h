@@ -15,10 +15,11 @@ struct source {
 };
 
 /* CORDON_INVALID, "file:line:column: key: …" or "--flag: …" or "key: …"; returns -1. */
-__attribute__((format(printf, 3, 4))) int source_fail(const struct source *at, struct cordon_error *err, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) int source_fail(const struct source *at, struct cordon_error *err,
+						      const char *fmt, ...);
 /* The same with another code. */
 __attribute__((format(printf, 4, 5))) int source_fail_code(const struct source *at, enum cordon_code code,
-							    struct cordon_error *err, const char *fmt, ...);
+							   struct cordon_error *err, const char *fmt, ...);
 /* What `policy show` tells; malloc'd or NULL. */
 char *source_origin(const struct source *at);
 /* The real directory of a file, so that ".." in its relative paths means what the kernel means; malloc'd or NULL. */

@@ -12,24 +12,40 @@ struct unit {
 
 static const struct unit sizes[] = {
 	{ "", 1 },
-	{ "K", 1ULL << 10 }, { "M", 1ULL << 20 }, { "G", 1ULL << 30 }, { "T", 1ULL << 40 },
-	{ "KiB", 1ULL << 10 }, { "MiB", 1ULL << 20 }, { "GiB", 1ULL << 30 }, { "TiB", 1ULL << 40 },
+	{ "K", 1ULL << 10 },
+	{ "M", 1ULL << 20 },
+	{ "G", 1ULL << 30 },
+	{ "T", 1ULL << 40 },
+	{ "KiB", 1ULL << 10 },
+	{ "MiB", 1ULL << 20 },
+	{ "GiB", 1ULL << 30 },
+	{ "TiB", 1ULL << 40 },
 	{ NULL, 0 },
 };
 static const struct unit rates[] = {
 	{ "/s", 1 },
-	{ "K/s", 1ULL << 10 }, { "M/s", 1ULL << 20 }, { "G/s", 1ULL << 30 }, { "T/s", 1ULL << 40 },
-	{ "KiB/s", 1ULL << 10 }, { "MiB/s", 1ULL << 20 }, { "GiB/s", 1ULL << 30 }, { "TiB/s", 1ULL << 40 },
+	{ "K/s", 1ULL << 10 },
+	{ "M/s", 1ULL << 20 },
+	{ "G/s", 1ULL << 30 },
+	{ "T/s", 1ULL << 40 },
+	{ "KiB/s", 1ULL << 10 },
+	{ "MiB/s", 1ULL << 20 },
+	{ "GiB/s", 1ULL << 30 },
+	{ "TiB/s", 1ULL << 40 },
 	{ NULL, 0 },
 };
 static const struct unit durations[] = {
 	{ "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { NULL, 0 },
 };
 static const struct unit counts[] = {
-	{ "", 1 }, { "k", 1000 }, { "m", 1000000 }, { NULL, 0 },
+	{ "", 1 },
+	{ "k", 1000 },
+	{ "m", 1000000 },
+	{ NULL, 0 },
 };
 static const struct unit cpus[] = {
-	{ "", 1000 }, { NULL, 0 },
+	{ "", 1000 },
+	{ NULL, 0 },
 };
 
 /* What a type of number is called, how it is written, and what to write instead of something else. */
@@ -45,9 +61,10 @@ static const struct kind {
 			NUMBER "([KMGT](iB)?)?/s$" },
 	[TYPE_DURATION] = { durations, "a time", "a whole number of milliseconds",
 			    "write ms, s, m or h behind it, as in 500ms, 60s or 5m", NUMBER "(ms|s|m|h)$" },
-	[TYPE_COUNT] = { counts, "a number", "a whole number", "k is 1000 and m is 1000000, as in 20k", NUMBER "[km]?$" },
-	[TYPE_CPUS] = { cpus, "a number of CPUs", "a number of thousandths", "write a decimal number, as in 1.5 or 0.25",
-			NUMBER "$" },
+	[TYPE_COUNT] = { counts, "a number", "a whole number", "k is 1000 and m is 1000000, as in 20k",
+			 NUMBER "[km]?$" },
+	[TYPE_CPUS] = { cpus, "a number of CPUs", "a number of thousandths",
+			"write a decimal number, as in 1.5 or 0.25", NUMBER "$" },
 #undef NUMBER
 };
 
@@ -99,9 +116,10 @@ static int parse_milli(const char *text, uint64_t *ret, const char **end)
 static const char *near_unit(const struct kind *kind, const char *name)
 {
 	static const char *const same[][2] = {
-		{ "kb", "K" }, { "mb", "M" }, { "gb", "G" }, { "tb", "T" }, { "b", "" }, { "bytes", "" },
-		{ "sec", "s" }, { "secs", "s" }, { "second", "s" }, { "seconds", "s" }, { "min", "m" }, { "mins", "m" },
-		{ "minute", "m" }, { "minutes", "m" }, { "hour", "h" }, { "hours", "h" }, { "hr", "h" }, { "msec", "ms" },
+		{ "kb", "K" },    { "mb", "M" },   { "gb", "G" },     { "tb", "T" },      { "b", "" },
+		{ "bytes", "" },  { "sec", "s" },  { "secs", "s" },   { "second", "s" },  { "seconds", "s" },
+		{ "min", "m" },   { "mins", "m" }, { "minute", "m" }, { "minutes", "m" }, { "hour", "h" },
+		{ "hours", "h" }, { "hr", "h" },   { "msec", "ms" },
 	};
 
 	for (const struct unit *u = kind->units; u->name; u++)

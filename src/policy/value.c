@@ -75,7 +75,8 @@ static int wrong_word(const struct option *o, const char *text, const struct sou
 	return s.best ? fail_hint(err, "did you mean %s?", s.best) : fail_hint(err, "write one of %s", shown.data);
 }
 
-static int parse_enum(enum option_id id, const char *text, uint64_t *ret, const struct source *at, struct cordon_error *err)
+static int parse_enum(enum option_id id, const char *text, uint64_t *ret, const struct source *at,
+		      struct cordon_error *err)
 {
 	const struct option *o = &options[id];
 	int word = option_word(o->metavar, text);
@@ -126,7 +127,8 @@ static int parse_unit(const struct option *o, const char *text, uint64_t *ret, c
 	return 0;
 }
 
-static int parse_text(enum option_id id, const char *text, char **ret, const struct source *at, struct cordon_error *err)
+static int parse_text(enum option_id id, const char *text, char **ret, const struct source *at,
+		      struct cordon_error *err)
 {
 	if (options[id].type == TYPE_ROOT)
 		return text_root(ret, text, at, err);
@@ -138,7 +140,8 @@ static int parse_text(enum option_id id, const char *text, char **ret, const str
 	return *ret ? 0 : fail_memory(err);
 }
 
-int value_set(struct policy_value *v, enum option_id id, const char *text, const struct source *at, struct cordon_error *err)
+int value_set(struct policy_value *v, enum option_id id, const char *text, const struct source *at,
+	      struct cordon_error *err)
 {
 	const struct option *o = &options[id];
 	auto_free char *copy = NULL;
@@ -172,7 +175,8 @@ static bool list_has(const struct strv *list, char *const entry[2], size_t strid
 }
 
 /* Takes the strings of the entry, also on failure. */
-static int list_push(struct policy_value *v, size_t stride, char *entry[2], const struct source *at, struct cordon_error *err)
+static int list_push(struct policy_value *v, size_t stride, char *entry[2], const struct source *at,
+		     struct cordon_error *err)
 {
 	auto_free char *first = entry[0], *second = entry[1];
 
@@ -193,8 +197,8 @@ static int list_push(struct policy_value *v, size_t stride, char *entry[2], cons
 	return 0;
 }
 
-int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text, const struct source *at,
-		   struct cordon_error *err)
+int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text,
+		   const struct source *at, struct cordon_error *err)
 {
 	char *entry[2];
 
@@ -225,7 +229,8 @@ static int add_assignment(struct policy_value *v, enum option_id id, const char 
 	return value_add_pair(v, id, name, equals + 1, at, err);
 }
 
-int value_add(struct policy_value *v, enum option_id id, const char *text, const struct source *at, struct cordon_error *err)
+int value_add(struct policy_value *v, enum option_id id, const char *text, const struct source *at,
+	      struct cordon_error *err)
 {
 	enum option_type type = options[id].type;
 	char *entry[2] = { NULL, NULL };

@@ -11,12 +11,14 @@
 enum { VALUE_ENTRIES_MAX = 1024 };
 
 /* A scalar type, from its text. */
-int value_set(struct policy_value *v, enum option_id id, const char *text, const struct source *at, struct cordon_error *err);
+int value_set(struct policy_value *v, enum option_id id, const char *text, const struct source *at,
+	      struct cordon_error *err);
 /* A list type: one more entry. An entry that is there already changes nothing. */
-int value_add(struct policy_value *v, enum option_id id, const char *text, const struct source *at, struct cordon_error *err);
+int value_add(struct policy_value *v, enum option_id id, const char *text, const struct source *at,
+	      struct cordon_error *err);
 /* MAP: the same from its two halves. */
-int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text, const struct source *at,
-		   struct cordon_error *err);
+int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text,
+		   const struct source *at, struct cordon_error *err);
 /* A list type: there, with no entry (yet). */
 int value_set_empty(struct policy_value *v, enum option_id id, const struct source *at, struct cordon_error *err);
 int value_copy(struct policy_value *to, const struct policy_value *from); /* 0 or -ENOMEM; to is empty */

@@ -6,8 +6,8 @@
 
 /* Every layer that a host may lack or a caller insist on; plan.h has what each is. */
 static const char *const layers[] = {
-	"userns", "mountns", "pidns", "netns", "ipcns", "utsns", "cgroupns", "cgroup", "rlimits", "no_new_privs", "landlock",
-	"seccomp", NULL,
+	"userns", "mountns", "pidns",        "netns",    "ipcns",   "utsns", "cgroupns",
+	"cgroup", "rlimits", "no_new_privs", "landlock", "seccomp", NULL,
 };
 
 static bool has_control(const char *text)
@@ -52,8 +52,9 @@ static int check_layer(const char *text, const struct source *at, struct cordon_
 	source_fail(at, err, "no such layer: '%.60s'", text);
 	if (s.best)
 		return fail_hint(err, "did you mean %s?", s.best);
-	return fail_hint(err, "layers are userns, mountns, pidns, netns, ipcns, utsns, cgroupns, cgroup, rlimits, no_new_privs, "
-			      "landlock, seccomp");
+	return fail_hint(
+		err, "layers are userns, mountns, pidns, netns, ipcns, utsns, cgroupns, cgroup, rlimits, no_new_privs, "
+		     "landlock, seccomp");
 }
 
 static int check_command(const char *text, const struct source *at, struct cordon_error *err)
@@ -80,7 +81,8 @@ static int check_user(const char *text, const struct source *at, struct cordon_e
 	bool good = len && len <= 32 && (islower((unsigned char)text[0]) || text[0] == '_');
 
 	for (size_t i = 0; good && i < len; i++)
-		good = islower((unsigned char)text[i]) || isdigit((unsigned char)text[i]) || text[i] == '_' || text[i] == '-';
+		good = islower((unsigned char)text[i]) || isdigit((unsigned char)text[i]) || text[i] == '_' ||
+		       text[i] == '-';
 	if (good && strcmp(text, "root") == 0) {
 		source_fail(at, err, "the user inside is never root");
 		return fail_hint(err, "any other name does; it has no rights outside");

@@ -211,7 +211,7 @@ static void test_sweep(void)
 	dprintf(orphan.procs[0], "%d", (int)pid);
 	close(orphan.procs[0]);
 	ok(cgroup_create(&cg, &host, name, &limits) == 0, "a living group beside an orphan");
-	cgroup_sweep(&host);
+	cgroup_sweep(&host, 0);
 	ok(!left_behind(dead), "the orphan of another boot is gone");
 	waitpid(pid, &status, 0);
 	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "and what was in it is dead");

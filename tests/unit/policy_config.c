@@ -119,8 +119,9 @@ static void test_layers(void)
 	struct found f;
 	char want[300];
 
-	put(".config/cordon/config.yaml", "version: 1\npolicy: strict\nscratch_dir: /home/scratch\npreset_dir: presets\n"
-					  "languages: {lua: {command: [lua5.4, '{file}', '{args}'], extension: lua}}\n");
+	put(".config/cordon/config.yaml",
+	    "version: 1\npolicy: strict\nscratch_dir: /home/scratch\npreset_dir: presets\n"
+	    "languages: {lua: {command: [lua5.4, '{file}', '{args}'], extension: lua}}\n");
 	f = ask(NULL, 0);
 	if (!ok(f.good, "a file of the home directory: %s", f.err.message))
 		return;
@@ -130,7 +131,8 @@ static void test_layers(void)
 	is_str(f.preset_dir, want, "a relative path starts at the file");
 	is_str(f.language, "lua lua lua5.4", "a language");
 	put("named.yaml", "version: 1\nscratch_dir: /named\ncolour: never\nlanguages:\n"
-			  "  lua: {command: [luajit, '{file}'], extension: lua}\n  r: {command: [Rscript, '{file}'], extension: R}\n");
+			  "  lua: {command: [luajit, '{file}'], extension: lua}\n  r: {command: [Rscript, '{file}'], "
+			  "extension: R}\n");
 	f = ask("named.yaml", 0);
 	if (!ok(f.good, "CORDON_CONFIG over it: %s", f.err.message))
 		return;
@@ -152,7 +154,8 @@ static void test_presets(void)
 	mkdir(path, 0700);
 	put(".config/cordon/presets/strict.yaml", "version: 1\nextends: strict\nlimits: {memory: 99M}\n");
 	f = ask(NULL, 0);
-	ok(f.good && f.memory_bytes == 99ULL << 20, "an installed preset goes before a built-in one, and extends it: %s", f.err.message);
+	ok(f.good && f.memory_bytes == 99ULL << 20,
+	   "an installed preset goes before a built-in one, and extends it: %s", f.err.message);
 	put(".config/cordon/presets/own.yaml", "version: 1\nextends: strict\nlimits: {processes: 3}\n");
 	put("own.yaml", "version: 1\npolicy: own\n");
 	f = ask("own.yaml", 0);
@@ -181,8 +184,8 @@ static void test_owner(void)
 		ok(false, "chown");
 	chmod(path, 0666);
 	f = ask(NULL, 0);
-	ok(!f.good && f.err.code == CORDON_DENIED && strstr(f.err.message, "by anyone"), "nor one that anyone may write: %s",
-	   f.err.message);
+	ok(!f.good && f.err.code == CORDON_DENIED && strstr(f.err.message, "by anyone"),
+	   "nor one that anyone may write: %s", f.err.message);
 	chmod(path, 0600);
 }
 
@@ -196,12 +199,15 @@ static const struct {
 	{ "version: 1\nstate_dir: ~/x\n", ":2:12: state_dir: ", "", CORDON_INVALID },
 	{ "version: 1\ncolour: blue\n", ":2:9: colour: 'blue'", "", CORDON_INVALID },
 	{ "version: 1\ncolor: never\n", ":2:1: no such key: 'color'", "colour", CORDON_INVALID },
-	{ "version: 1\nengines: [docker]\n", ":2:11: engines: engine 'docker' is not built in", "native", CORDON_UNAVAILABLE },
+	{ "version: 1\nengines: [docker]\n", ":2:11: engines: engine 'docker' is not built in", "native",
+	  CORDON_UNAVAILABLE },
 	{ "version: 1\nengines: native\n", ":2:10: engines: a list", "", CORDON_INVALID },
 	{ "version: 1\nlanguages: {lua: {command: [lua]}}\n", "'{file}' is missing", "", CORDON_INVALID },
 	{ "version: 1\nlanguages: {lua: {command: [lua, '{file}']}}\n", "both needed", "", CORDON_INVALID },
-	{ "version: 1\nlanguages: {lua: {extension: .lua}}\n", ":2:30: extension: '.lua'", "without a dot", CORDON_INVALID },
-	{ "version: 1\nlanguages: {lua: {comand: [x]}}\n", ":2:19: no such key in a language", "command", CORDON_INVALID },
+	{ "version: 1\nlanguages: {lua: {extension: .lua}}\n", ":2:30: extension: '.lua'", "without a dot",
+	  CORDON_INVALID },
+	{ "version: 1\nlanguages: {lua: {comand: [x]}}\n", ":2:19: no such key in a language", "command",
+	  CORDON_INVALID },
 	{ "version: 1\nlanguages: {lua: x}\n", ":2:18: lua: a mapping", "", CORDON_INVALID },
 	{ "version: 1\nlanguages: {'../x': {}}\n", "not a language's name", "", CORDON_INVALID },
 	{ "version: 1\nversion: 1\n", ":2:1: the key 'version'", "", CORDON_INVALID },
@@ -215,13 +221,13 @@ static void test_bad(void)
 	for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
 		put("bad.yaml", bad[i].text);
 		f = ask("bad.yaml", 0);
-		ok(!f.good && f.err.code == bad[i].code && strstr(f.err.message, bad[i].message) && strstr(f.err.hint, bad[i].hint) &&
-			   strcmp(f.err.step, "config") == 0,
+		ok(!f.good && f.err.code == bad[i].code && strstr(f.err.message, bad[i].message) &&
+			   strstr(f.err.hint, bad[i].hint) && strcmp(f.err.step, "config") == 0,
 		   "refused: %s (%s)", f.err.message, f.err.hint);
 	}
 	f = ask("none.yaml", 0);
-	ok(!f.good && f.err.code == CORDON_NOT_FOUND && strstr(f.err.hint, "CORDON_CONFIG"), "a named file must be there: %s",
-	   f.err.message);
+	ok(!f.good && f.err.code == CORDON_NOT_FOUND && strstr(f.err.hint, "CORDON_CONFIG"),
+	   "a named file must be there: %s", f.err.message);
 }
 
 int main(void)

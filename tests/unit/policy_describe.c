@@ -33,8 +33,10 @@ static const char awkward[] =
 	"limits: {memory: 2000003, cpus: 0.125, wall_time: 90500ms, inodes: 1001, disk_read: 4097/s}\n"
 	"files: {read: ['/with space', \"/quo\\\"te:/b\", '/#x', '/ü'], write: ['/a, b:/c d'], tmpfs: ['/t:12345'],\n"
 	"        protect: [.git/hooks/, /c/x], root: '/some/#root', forbidden: ['/{x}'], storage: disk}\n"
-	"process: {user: a-b, commands: ['yes', /bin/true, '[', null-x], workdir: '/a: b', refuse_patterns: ['a # b', '- x'],\n"
-	"          env: {A: '', B: 'null', C: '~', D: \"two\\nlines\", E: '# no comment', F: 'x: y', G: ' s ', H: 'true', I: \"\\t\"},\n"
+	"process: {user: a-b, commands: ['yes', /bin/true, '[', null-x], workdir: '/a: b', refuse_patterns: ['a # b', "
+	"'- x'],\n"
+	"          env: {A: '', B: 'null', C: '~', D: \"two\\nlines\", E: '# no comment', F: 'x: y', G: ' s ', H: "
+	"'true', I: \"\\t\"},\n"
 	"          pass_env: [TZ]}\n";
 
 static void round_trip(const char *what, struct cordon_policy *p)
@@ -50,7 +52,8 @@ static void round_trip(const char *what, struct cordon_policy *p)
 		begin += strlen("\"policy\": ");
 		*end = '\0';
 	}
-	ok(begin && end && cordon_policy_parse(&from_json, "told.json", NULL, begin, strlen(begin), &err) == 0 && same(p, from_json),
+	ok(begin && end && cordon_policy_parse(&from_json, "told.json", NULL, begin, strlen(begin), &err) == 0 &&
+		   same(p, from_json),
 	   "%s, told as JSON, is the same %s", what, err.message);
 	cordon_policy_free(again);
 	cordon_policy_free(from_json);
@@ -71,7 +74,8 @@ static void test_round_trip(void)
 		cordon_policy_free(p);
 	}
 	p = NULL;
-	if (ok(cordon_policy_parse(&p, "awkward", "/", awkward, strlen(awkward), &err) == 0, "an awkward one: %s", err.message))
+	if (ok(cordon_policy_parse(&p, "awkward", "/", awkward, strlen(awkward), &err) == 0, "an awkward one: %s",
+	       err.message))
 		round_trip("the awkward one", p);
 	cordon_policy_free(p);
 }
@@ -90,12 +94,15 @@ static void test_origins(void)
 	ok(strstr(text, "network: none                               # default\n"), "the default is told");
 	free(text);
 	text = cordon_policy_describe(p, CORDON_JSON);
-	ok(strstr(text, "\"limits.memory\": \"flag --memory\"") && strstr(text, "\"memory\": \"100M\""), "in JSON, too");
+	ok(strstr(text, "\"limits.memory\": \"flag --memory\"") && strstr(text, "\"memory\": \"100M\""),
+	   "in JSON, too");
 	free(text);
 	cordon_policy_free(p);
-	ok(cordon_policy_new_request(&p, &err) == 0 && cordon_policy_set(p, "limits.memory", "1G", &err) == 0, "a request");
+	ok(cordon_policy_new_request(&p, &err) == 0 && cordon_policy_set(p, "limits.memory", "1G", &err) == 0,
+	   "a request");
 	text = cordon_policy_describe(p, CORDON_TEXT);
-	is_str(text, "version: 1\nlimits:\n  memory: 1G                                # call\n", "tells only what it asks for");
+	is_str(text, "version: 1\nlimits:\n  memory: 1G                                # call\n",
+	       "tells only what it asks for");
 	free(text);
 	cordon_policy_free(p);
 }

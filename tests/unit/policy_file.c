@@ -24,38 +24,51 @@ static const struct {
 	{ "version: '1'\n", "p.yaml:1:10: version: only version 1", "", CORDON_INVALID },
 	{ "version: [1]\n", "p.yaml:1:10: version: only version 1", "", CORDON_INVALID },
 	{ "version: 1\nversion: 1\n", "p.yaml:2:1: the key 'version' stands here twice", "line 1", CORDON_INVALID },
-	{ "version: 1\nlimits:\n  memory: 1G\n  memory: 2G\n", "p.yaml:4:3: the key 'memory'", "line 3", CORDON_INVALID },
+	{ "version: 1\nlimits:\n  memory: 1G\n  memory: 2G\n", "p.yaml:4:3: the key 'memory'", "line 3",
+	  CORDON_INVALID },
 	{ "version: 1\nlimits: {memory: 1G, \"memory\": 2G}\n", "p.yaml:2:22: the key 'memory'", "", CORDON_INVALID },
-	{ "version: 1\nlimits:\n  memroy: 1G\n", "p.yaml:3:3: no such key in limits: 'memroy'", "limits.memory", CORDON_INVALID },
+	{ "version: 1\nlimits:\n  memroy: 1G\n", "p.yaml:3:3: no such key in limits: 'memroy'", "limits.memory",
+	  CORDON_INVALID },
 	{ "version: 1\nlimit: {}\n", "p.yaml:2:1: no such key: 'limit'", "limits", CORDON_INVALID },
 	{ "version: 1\nmemory: 1G\n", "p.yaml:2:1: no such key: 'memory'", "limits.memory", CORDON_INVALID },
 	{ "version: 1\nlimits.memory: 1G\n", "p.yaml:2:1: no such key", "limits: {memory: ", CORDON_INVALID },
 	{ "version: 1\nextend: strict\n", "p.yaml:2:1: no such key: 'extend'", "extends", CORDON_INVALID },
 	{ "version: 1\n'': 1\n", "p.yaml:2:1: no such key: ''", "", CORDON_INVALID },
-	{ "version: 1\nlimits:\n", "p.yaml:2:1: limits: a mapping is wanted here, not nothing", "remove", CORDON_INVALID },
+	{ "version: 1\nlimits:\n", "p.yaml:2:1: limits: a mapping is wanted here, not nothing", "remove",
+	  CORDON_INVALID },
 	{ "version: 1\nlimits: [1]\n", "p.yaml:2:9: limits: a mapping is wanted here, not a list", "", CORDON_INVALID },
 	{ "version: 1\nlimits: {memory: [1G]}\n", "p.yaml:2:18: limits.memory: a single value", "", CORDON_INVALID },
-	{ "version: 1\nlimits: {memory: }\n", "limits.memory: a single value is wanted here, not nothing", "", CORDON_INVALID },
+	{ "version: 1\nlimits: {memory: }\n", "limits.memory: a single value is wanted here, not nothing", "",
+	  CORDON_INVALID },
 	{ "version: 1\nlimits: {memory: null}\n", "p.yaml:2:18: limits.memory: ", "", CORDON_INVALID },
 	{ "version: 1\nlimits: {memory: 512m}\n", "p.yaml:2:18: limits.memory: unknown unit", "512M", CORDON_INVALID },
 	{ "version: 1\nlimits: {memory: -1}\n", "p.yaml:2:18: limits.memory: '-1' is negative", "", CORDON_INVALID },
-	{ "version: 1\nlimits: {wall_time: 60}\n", "p.yaml:2:21: limits.wall_time: '60' has no unit", "60s", CORDON_INVALID },
+	{ "version: 1\nlimits: {wall_time: 60}\n", "p.yaml:2:21: limits.wall_time: '60' has no unit", "60s",
+	  CORDON_INVALID },
 	{ "version: 1\nlevel: vm\n", "p.yaml:2:8: level 'vm' is not built in", "container", CORDON_UNAVAILABLE },
-	{ "version: 1\nnetwork: host\n", "p.yaml:2:10: network 'host' is not built in yet", "none", CORDON_UNAVAILABLE },
+	{ "version: 1\nnetwork: host\n", "p.yaml:2:10: network 'host' is not built in yet", "none",
+	  CORDON_UNAVAILABLE },
 	{ "version: 1\nnetwork: {allow: [a.b]}\n", "p.yaml:2:10: network: rules for it are not built in", "none",
 	  CORDON_UNAVAILABLE },
-	{ "version: 1\nprocess: {commands: []}\n", "p.yaml:2:21: process.commands: an empty list", "any", CORDON_INVALID },
-	{ "version: 1\nprocess: {commands: python3}\n", "p.yaml:2:21: process.commands: a list is wanted", "[one", CORDON_INVALID },
-	{ "version: 1\nprocess: {commands: {a: b}}\n", "p.yaml:2:21: process.commands: a list is wanted", "", CORDON_INVALID },
-	{ "version: 1\nprocess:\n  commands:\n  - ls\n  - [x]\n", "p.yaml:5:5: process.commands: a single", "", CORDON_INVALID },
-	{ "version: 1\nprocess:\n  commands:\n    -\n    - ls\n", "process.commands: a single value", "", CORDON_INVALID },
+	{ "version: 1\nprocess: {commands: []}\n", "p.yaml:2:21: process.commands: an empty list", "any",
+	  CORDON_INVALID },
+	{ "version: 1\nprocess: {commands: python3}\n", "p.yaml:2:21: process.commands: a list is wanted", "[one",
+	  CORDON_INVALID },
+	{ "version: 1\nprocess: {commands: {a: b}}\n", "p.yaml:2:21: process.commands: a list is wanted", "",
+	  CORDON_INVALID },
+	{ "version: 1\nprocess:\n  commands:\n  - ls\n  - [x]\n", "p.yaml:5:5: process.commands: a single", "",
+	  CORDON_INVALID },
+	{ "version: 1\nprocess:\n  commands:\n    -\n    - ls\n", "process.commands: a single value", "",
+	  CORDON_INVALID },
 	{ "version: 1\nprocess: {env: [A]}\n", "p.yaml:2:16: process.env: a mapping", "{NAME", CORDON_INVALID },
 	{ "version: 1\nprocess: {env: {A: ~}}\n", "p.yaml:2:20: process.env: a single value", "\"\"", CORDON_INVALID },
 	{ "version: 1\nprocess: {env: {A-B: 1}}\n", "p.yaml:2:22: process.env: 'A-B' is not", "", CORDON_INVALID },
-	{ "version: 1\nfiles: {read: [data:x]}\n", "p.yaml:2:16: files.read: 'x' is not an absolute", "", CORDON_INVALID },
-	{ "version: 1\nfiles: {write: [/a:/w], read: [/b:/w]}\n", "p.yaml:2:32: files.read: something else is mounted at '/w'",
-	  "files.write", CORDON_INVALID },
-	{ "version: 1\nfiles: {read: [\"/a\\nb\"]}\n", "p.yaml:2:16: files.read: a control character", "", CORDON_INVALID },
+	{ "version: 1\nfiles: {read: [data:x]}\n", "p.yaml:2:16: files.read: 'x' is not an absolute", "",
+	  CORDON_INVALID },
+	{ "version: 1\nfiles: {write: [/a:/w], read: [/b:/w]}\n",
+	  "p.yaml:2:32: files.read: something else is mounted at '/w'", "files.write", CORDON_INVALID },
+	{ "version: 1\nfiles: {read: [\"/a\\nb\"]}\n", "p.yaml:2:16: files.read: a control character", "",
+	  CORDON_INVALID },
 	{ "version: 1\nfiles: {read: [\"/a\\0b\"]}\n", "p.yaml:2:16: a NUL character", "", CORDON_INVALID },
 	{ "version: 1\na: &x 1\n", "anchors are not allowed", "", CORDON_INVALID },
 	{ "version: 1\na: *x\n", "p.yaml:2:", "", CORDON_INVALID },
@@ -89,22 +102,23 @@ static void test_bad(void)
 	}
 }
 
-static const char example[] = "version: 1\n"
-			      "level: process\n"
-			      "limits: {memory: 1G, cpus: 0.5, cpu_time: 1m, wall_time: 90s, processes: 8, open_files: 64,\n"
-			      "         file_size: 1M, output: 4K, disk: 1M, inodes: 1k, disk_read: 1M/s, disk_write: 1M/s}\n"
-			      "files:\n"
-			      "  root: host\n"
-			      "  read:  [/srv/data]\n"
-			      "  write: [./work:/workspace]\n"
-			      "  tmp: 1M\n"
-			      "  protect: [/workspace/.git/hooks, .git/config]\n"
-			      "  allowed_read: [/srv]\n"
-			      "  allowed_write: []\n"
-			      "  forbidden: [/srv/private]\n"
-			      "network: none\n"
-			      "process: {user: bob, commands: [python3, ls, cat], env: {LANG: C.UTF-8, N: 1, E: \"\"}, pass_env: [TZ],\n"
-			      "          syscalls: strict, workdir: /workspace}\n";
+static const char example[] =
+	"version: 1\n"
+	"level: process\n"
+	"limits: {memory: 1G, cpus: 0.5, cpu_time: 1m, wall_time: 90s, processes: 8, open_files: 64,\n"
+	"         file_size: 1M, output: 4K, disk: 1M, inodes: 1k, disk_read: 1M/s, disk_write: 1M/s}\n"
+	"files:\n"
+	"  root: host\n"
+	"  read:  [/srv/data]\n"
+	"  write: [./work:/workspace]\n"
+	"  tmp: 1M\n"
+	"  protect: [/workspace/.git/hooks, .git/config]\n"
+	"  allowed_read: [/srv]\n"
+	"  allowed_write: []\n"
+	"  forbidden: [/srv/private]\n"
+	"network: none\n"
+	"process: {user: bob, commands: [python3, ls, cat], env: {LANG: C.UTF-8, N: 1, E: \"\"}, pass_env: [TZ],\n"
+	"          syscalls: strict, workdir: /workspace}\n";
 
 static void test_example(void)
 {
@@ -140,11 +154,13 @@ static void test_json(void)
 		is_str(policy_list(p, OPT_ENV)->v[1], "\xc3\xa9\"/", "with escapes");
 	cordon_policy_free(p);
 	p = NULL;
-	ok(cordon_policy_parse(&p, "p.json", NULL, yaml, strlen(yaml), &err) == -1 && strstr(err.message, "p.json:1:2: "),
+	ok(cordon_policy_parse(&p, "p.json", NULL, yaml, strlen(yaml), &err) == -1 &&
+		   strstr(err.message, "p.json:1:2: "),
 	   "a .json file is JSON: %s", err.message);
 	ok(cordon_policy_parse(&p, "p.yaml", NULL, yaml, strlen(yaml), &err) == 0, "the same as YAML");
 	cordon_policy_free(p);
-	ok(cordon_policy_parse(&p, "p.json", NULL, twice, strlen(twice), &err) == -1 && strstr(err.message, "p.json:1:16: "),
+	ok(cordon_policy_parse(&p, "p.json", NULL, twice, strlen(twice), &err) == -1 &&
+		   strstr(err.message, "p.json:1:16: "),
 	   "twice in JSON: %s", err.message);
 	ok(cordon_policy_parse(&p, "p", NULL, "version: 1\nfiles: {read: [x:/x]}", 32, &err) == -1 &&
 		   strstr(err.message, "not an absolute path"),
@@ -174,7 +190,8 @@ static void refused(const char *what, char *text, size_t len)
 	struct cordon_error err = { 0 };
 	int status = cordon_policy_parse(&p, "h.yaml", "/", text, len, &err);
 
-	ok(status == -1 && err.code == CORDON_INVALID && str_starts(err.message, "h.yaml:"), "%s: %.80s", what, err.message);
+	ok(status == -1 && err.code == CORDON_INVALID && str_starts(err.message, "h.yaml:"), "%s: %.80s", what,
+	   err.message);
 	if (status == 0)
 		cordon_policy_free(p);
 	free(text);
@@ -266,12 +283,15 @@ static void test_extends(void)
 	struct cordon_error err = { 0 };
 	char want[256];
 
-	put("base.yaml", "version: 1\nextends: strict\nlimits: {memory: 1G, processes: 7}\n"
-			 "files: {read: [./data:/data, /srv:/srv], protect: [.git/], forbidden: [/a], allowed_read: [/srv]}\n"
-			 "process: {env: {A: base, B: base}, pass_env: [TZ, LC_ALL]}\n");
-	if (!ok(cordon_policy_load(&p, put("top.yaml", "version: 1\nextends: ./base.yaml\nlimits: {memory: 2G}\n"
-						       "files: {write: [/new:/data], protect: [.hg/, .git/], forbidden: [/b]}\n"
-						       "process: {env: {B: top, C: top}, pass_env: [TERM], commands: [ls]}\n"),
+	put("base.yaml",
+	    "version: 1\nextends: strict\nlimits: {memory: 1G, processes: 7}\n"
+	    "files: {read: [./data:/data, /srv:/srv], protect: [.git/], forbidden: [/a], allowed_read: [/srv]}\n"
+	    "process: {env: {A: base, B: base}, pass_env: [TZ, LC_ALL]}\n");
+	if (!ok(cordon_policy_load(&p,
+				   put("top.yaml",
+				       "version: 1\nextends: ./base.yaml\nlimits: {memory: 2G}\n"
+				       "files: {write: [/new:/data], protect: [.hg/, .git/], forbidden: [/b]}\n"
+				       "process: {env: {B: top, C: top}, pass_env: [TERM], commands: [ls]}\n"),
 				   &err) == 0,
 		"three in a row: %s", err.message))
 		return;
@@ -303,8 +323,8 @@ static void test_chain(void)
 	ok(cordon_policy_load(&p, put("a.yaml", "version: 1\nextends: b.yaml\n"), &err) == -1 &&
 		   strstr(err.message, "b.yaml:2:10: ") && strstr(err.message, "extends itself"),
 	   "a circle: %s", err.message);
-	ok(cordon_policy_load(&p, put("self.yaml", "version: 1\nextends: ./../x/../self.yaml\n"), &err) == -1, "itself: %s",
-	   err.message);
+	ok(cordon_policy_load(&p, put("self.yaml", "version: 1\nextends: ./../x/../self.yaml\n"), &err) == -1,
+	   "itself: %s", err.message);
 	snprintf(path, sizeof(path), "%s/link.yaml", dir);
 	ok(symlink("loop.yaml", path) == 0, "a symlink");
 	ok(cordon_policy_load(&p, put("loop.yaml", "version: 1\nextends: link.yaml\n"), &err) == -1 &&
@@ -320,7 +340,8 @@ static void test_chain(void)
 	ok(cordon_policy_load(&p, path, &err) == 0, "eight in a row: %s", err.message);
 	cordon_policy_free(p);
 	snprintf(path, sizeof(path), "%s/c8.yaml", dir);
-	ok(cordon_policy_load(&p, path, &err) == -1 && strstr(err.message, "more than 8"), "nine are too many: %s", err.message);
+	ok(cordon_policy_load(&p, path, &err) == -1 && strstr(err.message, "more than 8"), "nine are too many: %s",
+	   err.message);
 	ok(cordon_policy_load(&p, put("bad.yaml", "version: 1\nextends: worse.yaml\n"), &err) == -1 &&
 		   strstr(err.message, "bad.yaml:2:10: policy ") && err.code == CORDON_NOT_FOUND,
 	   "a base that is not there: %s", err.message);
@@ -348,9 +369,11 @@ static void test_load(void)
 	   "no such preset: %s (%s)", err.message, err.hint);
 	ok(cordon_policy_load(&p, "", &err) == -1 && err.code == CORDON_NOT_FOUND, "no name: %s", err.message);
 	ok(cordon_policy_load(&p, dir, &err) == -1 && err.code == CORDON_SYSTEM, "a directory: %s", err.message);
-	ok(cordon_policy_load(&p, "/dev/zero", &err) == -1 && strstr(err.message, "larger than 1 MiB"), "no end: %s", err.message);
+	ok(cordon_policy_load(&p, "/dev/zero", &err) == -1 && strstr(err.message, "larger than 1 MiB"), "no end: %s",
+	   err.message);
 	snprintf(path, sizeof(path), "%s/none.yaml", dir);
-	ok(cordon_policy_load(&p, path, &err) == -1 && err.code == CORDON_NOT_FOUND && err.errnum, "no file: %s", err.message);
+	ok(cordon_policy_load(&p, path, &err) == -1 && err.code == CORDON_NOT_FOUND && err.errnum, "no file: %s",
+	   err.message);
 	if (chdir(dir) == 0) {
 		put("here.yaml", "version: 1\nfiles: {write: [.:/w]}\n");
 		if (ok(cordon_policy_load(&p, "here.yaml", &err) == 0, "a file without slash: %s", err.message))
@@ -365,8 +388,8 @@ static void test_default_preset(void)
 	struct cordon_policy *preset = NULL, *built_in = NULL;
 	struct cordon_error err = { 0 };
 
-	if (!ok(cordon_policy_load(&preset, "default", &err) == 0 && cordon_policy_new(&built_in, &err) == 0, "both: %s",
-		err.message))
+	if (!ok(cordon_policy_load(&preset, "default", &err) == 0 && cordon_policy_new(&built_in, &err) == 0,
+		"both: %s", err.message))
 		return;
 	for (int i = 0; i < OPTION_COUNT; i++) {
 		const struct policy_value *a = &preset->values[i], *b = &built_in->values[i];

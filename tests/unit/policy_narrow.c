@@ -77,7 +77,8 @@ static const struct {
 	/* subsets */
 	{ "", "process.commands=ls", true, "" },
 	{ "process.commands=ls\nprocess.commands=cat", "process.commands=cat", true, "" },
-	{ "process.commands=ls\nprocess.commands=cat", "process.commands=sh", false, "'sh' was asked for, but the policy has ls, cat" },
+	{ "process.commands=ls\nprocess.commands=cat", "process.commands=sh", false,
+	  "'sh' was asked for, but the policy has ls, cat" },
 	{ "process.commands=ls", "process.commands=/tmp/ls", false, "process.commands" },
 	{ "", "degrade=landlock", false, "degrade" },
 	{ "degrade=landlock\ndegrade=cgroup", "degrade=cgroup", true, "" },
@@ -179,8 +180,8 @@ static void test_cases(void)
 		if (cases[i].granted)
 			ok(status == 0, "granted: %s %s", cases[i].request, err.message);
 		else
-			ok(status == -1 && (err.code == CORDON_DENIED || err.code == CORDON_NOT_FOUND) && err.message[0] &&
-				   strstr(err.message, cases[i].message),
+			ok(status == -1 && (err.code == CORDON_DENIED || err.code == CORDON_NOT_FOUND) &&
+				   err.message[0] && strstr(err.message, cases[i].message),
 			   "refused: %s [%s]", err.message, cordon_code_name(err.code));
 		cordon_policy_free(p);
 	}
@@ -192,15 +193,19 @@ static void test_result(void)
 	struct cordon_error err = { 0 };
 	char want[256];
 
-	ok(narrow(&p, ALLOW WORK "files.protect=.git/\nprocess.env=A=1", "files.read=%D/topub:/p\nfiles.read=%D/work:/work\n"
-		  "limits.memory=64M\nfiles.protect=/x\nprocess.env=B=2\nprocess.refuse_patterns=x\nprocess.commands=ls", &err) == 0,
+	ok(narrow(&p, ALLOW WORK "files.protect=.git/\nprocess.env=A=1",
+		  "files.read=%D/topub:/p\nfiles.read=%D/work:/work\n"
+		  "limits.memory=64M\nfiles.protect=/"
+		  "x\nprocess.env=B=2\nprocess.refuse_patterns=x\nprocess.commands=ls",
+		  &err) == 0,
 	   "a request of many things: %s", err.message);
 	snprintf(want, sizeof(want), "%s/pub", dir);
 	is_num(policy_num(p, OPT_MEMORY), 64ULL << 20, "less memory");
 	is_num(policy_list(p, OPT_WRITE)->n, 0, "what was writable and asked for as readable");
 	is_num(policy_list(p, OPT_READ)->n, 4, "is readable, beside the new mount");
 	is_str(policy_list(p, OPT_READ)->v[0], want, "whose source is its real path");
-	ok(policy_mount_is_requested(p, "/p") && !policy_mount_is_requested(p, "/work"), "and which is known as requested");
+	ok(policy_mount_is_requested(p, "/p") && !policy_mount_is_requested(p, "/work"),
+	   "and which is known as requested");
 	is_num(policy_list(p, OPT_PROTECT)->n, 2, "both protected paths");
 	is_num(policy_list(p, OPT_ENV)->n, 4, "both variables");
 	is_str(refuse_match(p, "sudo x"), "sudo", "the built-in patterns stay");
@@ -216,13 +221,15 @@ static void test_atomic(void)
 	struct cordon_error err = { 0 };
 	char *before, *after;
 
-	ok(cordon_policy_load(&p, "build", &err) == 0 && cordon_policy_new_request(&r, &err) == 0, "a policy and a request");
+	ok(cordon_policy_load(&p, "build", &err) == 0 && cordon_policy_new_request(&r, &err) == 0,
+	   "a policy and a request");
 	ok(fill(r, "limits.memory=1M\nfiles.protect=/x\nprocess.user=bob", &err) == 0, "of which one part is wrong");
 	before = cordon_policy_describe(p, CORDON_TEXT);
 	ok(cordon_policy_narrow(p, r, &err) == -1, "is refused: %s", err.message);
 	after = cordon_policy_describe(p, CORDON_TEXT);
 	is_str(after, before, "and changes nothing");
-	ok(cordon_policy_narrow(r, r, &err) == -1 && cordon_policy_narrow(p, p, &err) == -1, "only a request, only on a policy");
+	ok(cordon_policy_narrow(r, r, &err) == -1 && cordon_policy_narrow(p, p, &err) == -1,
+	   "only a request, only on a policy");
 	ok(cordon_policy_narrow(p, r, NULL) == -1, "also without an error to fill");
 	free(before);
 	free(after);
@@ -241,8 +248,18 @@ static void make(const char *path, const char *target)
 
 int main(void)
 {
-	static const char *const dirs[] = { "work", "work/sub", "pub", "pub/sub", "public", "box", "box/sub", "box/repo",
-					    "box/repo/.git", "box/repo/.git/hooks", "box/repo/.git/info", "secret" };
+	static const char *const dirs[] = { "work",
+					    "work/sub",
+					    "pub",
+					    "pub/sub",
+					    "public",
+					    "box",
+					    "box/sub",
+					    "box/repo",
+					    "box/repo/.git",
+					    "box/repo/.git/hooks",
+					    "box/repo/.git/info",
+					    "secret" };
 	char command[128];
 
 	if (!mkdtemp(dir))

@@ -99,7 +99,8 @@ static void protected_in(struct inodes *set, const struct cordon_policy *p, cons
 /* What a payload could read and write under p; with `could` also what any caller could be granted. */
 static void reach(const struct cordon_policy *p, bool could, struct inodes *can_read, struct inodes *can_write)
 {
-	static const enum option_id mounts[] = { OPT_READ, OPT_WRITE }, allowed[] = { OPT_ALLOWED_READ, OPT_ALLOWED_WRITE };
+	static const enum option_id mounts[] = { OPT_READ, OPT_WRITE },
+				    allowed[] = { OPT_ALLOWED_READ, OPT_ALLOWED_WRITE };
 	char real[PATH_MAX];
 
 	for (int k = 0; k < 2; k++) {
@@ -204,7 +205,8 @@ static const char *protect_wider(const struct cordon_policy *was, const struct c
 
 static const char *view_wider(const struct cordon_policy *was, const struct cordon_policy *is)
 {
-	static const char *const fixed[] = { "/usr", "/usr/bin/python3", "/bin/sh", "/etc/passwd", "/lib/x", "/proc", "/dev/null" };
+	static const char *const fixed[] = { "/usr",  "/usr/bin/python3", "/bin/sh", "/etc/passwd", "/lib/x",
+					     "/proc", "/dev/null" };
 	static const enum option_id ids[] = { OPT_READ, OPT_WRITE, OPT_TMPFS };
 	const struct strv *protect = policy_list(was, OPT_PROTECT);
 	const char *why = NULL;
@@ -266,7 +268,8 @@ static const char *env_wider(const struct cordon_policy *was, const struct cordo
 
 		for (size_t i = 0; i < a->n; i += 2)
 			had = had || strcmp(a->v[i], b->v[k]) == 0;
-		if (!had && (strncmp(b->v[k], "LD_", 3) == 0 || (strcmp(b->v[k], "PATH") == 0 && policy_has(was, OPT_COMMANDS))))
+		if (!had && (strncmp(b->v[k], "LD_", 3) == 0 ||
+			     (strcmp(b->v[k], "PATH") == 0 && policy_has(was, OPT_COMMANDS))))
 			return "a variable that decides what runs";
 	}
 	return NULL;
@@ -293,16 +296,18 @@ static const char *lists_wider(const struct cordon_policy *was, const struct cor
 
 static const char *numbers_wider(const struct cordon_policy *was, const struct cordon_policy *is)
 {
-	static const enum option_id at_most[] = { OPT_MEMORY, OPT_CPUS, OPT_CPU_TIME, OPT_WALL_TIME, OPT_GRACE, OPT_PROCESSES,
-						  OPT_OPEN_FILES, OPT_FILE_SIZE, OPT_OUTPUT, OPT_DISK, OPT_INODES, OPT_DISK_READ,
-						  OPT_DISK_WRITE, OPT_TMP, OPT_SYSCALLS };
+	static const enum option_id at_most[] = { OPT_MEMORY,     OPT_CPUS,      OPT_CPU_TIME,   OPT_WALL_TIME,
+						  OPT_GRACE,      OPT_PROCESSES, OPT_OPEN_FILES, OPT_FILE_SIZE,
+						  OPT_OUTPUT,     OPT_DISK,      OPT_INODES,     OPT_DISK_READ,
+						  OPT_DISK_WRITE, OPT_TMP,       OPT_SYSCALLS };
 
 	for (size_t i = 0; i < ARRAY_LEN(at_most); i++)
 		if (!policy_has(is, at_most[i]) || policy_num(is, at_most[i]) > policy_num(was, at_most[i]))
 			return options[at_most[i]].key;
 	if (policy_num(is, OPT_LEVEL) < policy_num(was, OPT_LEVEL))
 		return "level";
-	if (policy_num(is, OPT_NETWORK) != policy_num(was, OPT_NETWORK) || policy_num(is, OPT_STORAGE) != policy_num(was, OPT_STORAGE))
+	if (policy_num(is, OPT_NETWORK) != policy_num(was, OPT_NETWORK) ||
+	    policy_num(is, OPT_STORAGE) != policy_num(was, OPT_STORAGE))
 		return "network or storage";
 	if (strcmp(policy_text(is, OPT_USER), policy_text(was, OPT_USER)) != 0 ||
 	    strcmp(policy_text(is, OPT_ROOT), policy_text(was, OPT_ROOT)) != 0)
@@ -322,10 +327,13 @@ static const char *wider(const struct cordon_policy *was, const struct cordon_po
 
 /* ---- generating --------------------------------------------------------------------------------------- */
 
-static const char *const sources[] = { "a", "a/b", "a/.git", "a/.git/hooks", "a/l", "a/ls", "a/b/up", "c", "c/d", "c/l2", "s", "",
-				       "c/d/../d", "none", "a/.git/hooks/x", "a/ls/k" };
-static const char *const dests[] = { "/w", "/w/x", "/w/.git", "/w/.git/hooks", "/w/.git/hooks/y", "/v", "/v/q/r", "/usr/bin", "/etc/z",
-				     "/tmp/t", "/home", "/data", "/data/b" };
+static const char *const sources[] = { "a",     "a/b",    "a/.git",   "a/.git/hooks", "a/l",
+				       "a/ls",  "a/b/up", "c",        "c/d",          "c/l2",
+				       "s",     "",       "c/d/../d", "none",         "a/.git/hooks/x",
+				       "a/ls/k" };
+static const char *const dests[] = { "/w",    "/w/x",   "/w/.git",  "/w/.git/hooks", "/w/.git/hooks/y",
+				     "/v",    "/v/q/r", "/usr/bin", "/etc/z",        "/tmp/t",
+				     "/home", "/data",  "/data/b" };
 
 /* Texts for a key, most of them good. NULL-terminated. */
 static const struct {
@@ -381,7 +389,8 @@ static void generate(struct cordon_policy *p, bool request)
 		put(p, words[i].key, words[i].texts[pick((unsigned)k)]);
 	}
 	for (unsigned n = pick(3); n; n--) {
-		snprintf(text, sizeof(text), "%s/%s:%s", top, sources[pick(ARRAY_LEN(sources))], dests[pick(ARRAY_LEN(dests))]);
+		snprintf(text, sizeof(text), "%s/%s:%s", top, sources[pick(ARRAY_LEN(sources))],
+			 dests[pick(ARRAY_LEN(dests))]);
 		put(p, mounts[pick(2)], text);
 	}
 	if (!pick(3)) {
@@ -436,22 +445,59 @@ static void widen(struct cordon_policy *p, int way)
 	char text[PATH_MAX];
 
 	switch (way) {
-	case 0: p->values[OPT_MEMORY].num++; break;
-	case 1: p->values[OPT_LEVEL].num = LEVEL_PROCESS; break;
-	case 2: put(p, "process.commands", "sh"); break;
-	case 3: snprintf(text, sizeof(text), "%s/s:/other", top); put(p, "files.read", text); break;
-	case 4: snprintf(text, sizeof(text), "%s/c:/other", top); put(p, "files.write", text); break;
-	case 5: snprintf(text, sizeof(text), "%s/a/.git:/other", top); put(p, "files.write", text); break;
-	case 6: put(p, "files.tmpfs", "/w/.git:1M"); break;
-	case 7: put(p, "files.tmpfs", "/w:1M"); strv_done(&p->values[OPT_WRITE].list); break;
-	case 8: strv_done(&p->values[OPT_PROTECT].list); break;
-	case 9: put(p, "degrade", "seccomp"); break;
-	case 10: put(p, "process.env", "A=other"); break;
-	case 11: put(p, "files.allowed_write", top); break;
-	case 12: p->values[OPT_COMMANDS].set = false; break;
-	case 13: snprintf(text, sizeof(text), "%s/c:/usr/bin", top); put(p, "files.read", text); break;
-	case 14: put(p, "process.env", "LD_PRELOAD=x"); break;
-	default: put(p, "process.refuse_patterns", "only this"); break;
+	case 0:
+		p->values[OPT_MEMORY].num++;
+		break;
+	case 1:
+		p->values[OPT_LEVEL].num = LEVEL_PROCESS;
+		break;
+	case 2:
+		put(p, "process.commands", "sh");
+		break;
+	case 3:
+		snprintf(text, sizeof(text), "%s/s:/other", top);
+		put(p, "files.read", text);
+		break;
+	case 4:
+		snprintf(text, sizeof(text), "%s/c:/other", top);
+		put(p, "files.write", text);
+		break;
+	case 5:
+		snprintf(text, sizeof(text), "%s/a/.git:/other", top);
+		put(p, "files.write", text);
+		break;
+	case 6:
+		put(p, "files.tmpfs", "/w/.git:1M");
+		break;
+	case 7:
+		put(p, "files.tmpfs", "/w:1M");
+		strv_done(&p->values[OPT_WRITE].list);
+		break;
+	case 8:
+		strv_done(&p->values[OPT_PROTECT].list);
+		break;
+	case 9:
+		put(p, "degrade", "seccomp");
+		break;
+	case 10:
+		put(p, "process.env", "A=other");
+		break;
+	case 11:
+		put(p, "files.allowed_write", top);
+		break;
+	case 12:
+		p->values[OPT_COMMANDS].set = false;
+		break;
+	case 13:
+		snprintf(text, sizeof(text), "%s/c:/usr/bin", top);
+		put(p, "files.read", text);
+		break;
+	case 14:
+		put(p, "process.env", "LD_PRELOAD=x");
+		break;
+	default:
+		put(p, "process.refuse_patterns", "only this");
+		break;
 	}
 }
 
@@ -496,10 +542,11 @@ static void test_repeat(void)
 		generate(p, false);
 		put(p, "process.env", "A=1");
 		for (size_t k = policy_list(p, OPT_ENV)->n; k >= 2; k -= 2)
-			if (env_name_is_loader(policy_list(p, OPT_ENV)->v[k - 2]) || strcmp(policy_list(p, OPT_ENV)->v[k - 2], "PATH") == 0)
+			if (env_name_is_loader(policy_list(p, OPT_ENV)->v[k - 2]) ||
+			    strcmp(policy_list(p, OPT_ENV)->v[k - 2], "PATH") == 0)
 				strv_done(&p->values[OPT_ENV].list), k = 2;
 		strv_done(&p->values[OPT_TMPFS].list);
-		strv_done(&p->values[OPT_ALLOWED_READ].list);  /* may name what does not exist */
+		strv_done(&p->values[OPT_ALLOWED_READ].list); /* may name what does not exist */
 		strv_done(&p->values[OPT_ALLOWED_WRITE].list);
 		if (policy_copy(&r, p, NULL) < 0)
 			return;
@@ -523,8 +570,9 @@ static void make(const char *path, const char *target)
 
 int main(int argc, char **argv)
 {
-	static const char *const dirs[] = { "a", "a/b", "a/.git", "a/.git/hooks", "a/.git/hooks/x", "c", "c/d", "c/.git", "c/.git/hooks",
-					    "s", "s/k" };
+	static const char *const dirs[] = { "a",  "a/b", "a/.git", "a/.git/hooks", "a/.git/hooks/x",
+					    "c",  "c/d", "c/.git", "c/.git/hooks", "s",
+					    "s/k" };
 	unsigned pairs = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : PAIRS;
 	char command[128];
 

@@ -126,7 +126,8 @@ static void test_bad(void)
 		int status = cordon_policy_set(p, bad[i].key, bad[i].text, &err);
 
 		after = cordon_policy_describe(p, CORDON_TEXT);
-		ok(status == -1 && err.code == bad[i].code && strstr(err.message, bad[i].message) && strstr(err.hint, bad[i].hint),
+		ok(status == -1 && err.code == bad[i].code && strstr(err.message, bad[i].message) &&
+			   strstr(err.hint, bad[i].hint),
 		   "%s '%.20s': %s (%s)", bad[i].key, bad[i].text, err.message, err.hint);
 		ok(strcmp(err.step, "policy") == 0 && strcmp(before, after) == 0, "and nothing changed");
 		ok(cordon_policy_set(p, bad[i].key, bad[i].text, NULL) == -1, "nor without an error to fill");
@@ -157,7 +158,8 @@ static void test_lists(void)
 	ok(policy_list(p, OPT_WRITE)->n == 0 && policy_list(p, OPT_TMPFS)->n == 0, "and it was not kept");
 	ok(cordon_policy_set(p, "files.tmpfs", "/z:1M", &err) == 0, "a private directory elsewhere");
 	is_str(policy_list(p, OPT_TMPFS)->v[1], "1048576", "its size in bytes");
-	ok(cordon_policy_set(p, "process.env", "A=1", &err) == 0 && cordon_policy_set(p, "process.env", "B=x=y\nz", &err) == 0 &&
+	ok(cordon_policy_set(p, "process.env", "A=1", &err) == 0 &&
+		   cordon_policy_set(p, "process.env", "B=x=y\nz", &err) == 0 &&
 		   cordon_policy_set(p, "process.env", "A=2", &err) == 0,
 	   "variables");
 	list = policy_list(p, OPT_ENV);
@@ -167,7 +169,8 @@ static void test_lists(void)
 	ok(cordon_policy_set(p, "files.protect", "./.git//hooks/", &err) == 0 &&
 		   cordon_policy_set(p, "files.protect", "/w/x", &err) == 0,
 	   "protected paths");
-	is_str(policy_list(p, OPT_PROTECT)->v[0], ".git/hooks/", "a relative one stays relative, a slash at its end stays");
+	is_str(policy_list(p, OPT_PROTECT)->v[0], ".git/hooks/",
+	       "a relative one stays relative, a slash at its end stays");
 	is_str(policy_list(p, OPT_PROTECT)->v[1], "/w/x", "an absolute one");
 	cordon_policy_free(p);
 }
@@ -192,7 +195,8 @@ static void test_relative(void)
 	ok(cordon_policy_set(p, "files.root", "./root", &err) == 0, "a root");
 	snprintf(want, sizeof(want), "%s/root", dir);
 	is_str(policy_text(p, OPT_ROOT), want, "is below it");
-	ok(rmdir(dir) == 0 && cordon_policy_set(p, "files.read", "x:/x", &err) == -1, "nowhere to start: %s", err.message);
+	ok(rmdir(dir) == 0 && cordon_policy_set(p, "files.read", "x:/x", &err) == -1, "nowhere to start: %s",
+	   err.message);
 	ok(chdir("/") == 0, "back");
 	cordon_policy_free(p);
 }

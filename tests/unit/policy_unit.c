@@ -98,10 +98,12 @@ static void test_good(void)
 		uint64_t num = 77, again = 78;
 		char buf[32];
 
-		ok(unit_parse(good[i].type, good[i].text, &num, &fault) == 0 && num == good[i].num, "%s is %llu (got %llu %s)",
-		   good[i].text, (unsigned long long)good[i].num, (unsigned long long)num, fault.message);
+		ok(unit_parse(good[i].type, good[i].text, &num, &fault) == 0 && num == good[i].num,
+		   "%s is %llu (got %llu %s)", good[i].text, (unsigned long long)good[i].num, (unsigned long long)num,
+		   fault.message);
 		unit_text(good[i].type, num, buf, sizeof(buf));
-		ok(unit_parse(good[i].type, buf, &again, &fault) == 0 && again == num, "told as %s it is the same", buf);
+		ok(unit_parse(good[i].type, buf, &again, &fault) == 0 && again == num, "told as %s it is the same",
+		   buf);
 	}
 }
 
@@ -112,7 +114,8 @@ static void test_bad(void)
 		uint64_t num = 77;
 		bool refused = unit_parse(bad[i].type, bad[i].text, &num, &fault) < 0;
 
-		ok(refused && num == 77 && strstr(fault.message, bad[i].message) && strstr(fault.hint, bad[i].hint) && fault.hint[0],
+		ok(refused && num == 77 && strstr(fault.message, bad[i].message) && strstr(fault.hint, bad[i].hint) &&
+			   fault.hint[0],
 		   "'%.30s' is refused: %s (%s)", bad[i].text, fault.message, fault.hint);
 	}
 }

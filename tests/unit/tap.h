@@ -34,7 +34,8 @@ static inline void tap_line(bool good, const char *directive, const char *fmt, v
 		tap_failed++;
 }
 
-__attribute__((format(printf, 4, 5))) static inline bool tap_ok(bool good, const char *file, int line, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static inline bool tap_ok(bool good, const char *file, int line, const char *fmt,
+								...)
 {
 	va_list ap;
 
@@ -47,7 +48,7 @@ __attribute__((format(printf, 4, 5))) static inline bool tap_ok(bool good, const
 }
 
 __attribute__((format(printf, 5, 6))) static inline bool tap_is_str(const char *got, const char *want, const char *file,
-								      int line, const char *fmt, ...)
+								    int line, const char *fmt, ...)
 {
 	bool good = got && want ? strcmp(got, want) == 0 : got == want;
 	va_list ap;
@@ -62,7 +63,7 @@ __attribute__((format(printf, 5, 6))) static inline bool tap_is_str(const char *
 }
 
 __attribute__((format(printf, 5, 6))) static inline bool tap_is_num(uint64_t got, uint64_t want, const char *file,
-								      int line, const char *fmt, ...)
+								    int line, const char *fmt, ...)
 {
 	va_list ap;
 
