@@ -1,0 +1,7 @@
+#!/bin/bash
+# A system call that fails, whichever it is, ends in a refusal with a reason, or in a payload whose world is exactly as promised.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/build.sh"
+works_here || skip_all "no boxes of level $LEVEL here"
+tap_done=1
+python3 "$TOP/tests/fault/every.py" fail "$INJECT" "$WORLD" "$WORK" --level "$LEVEL"
