@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		die("refused without a reason", NULL);
 	cordon_policy_free(p);
 	err = (struct cordon_error){ 0 };
-	if (config_file_read(&config, name, "/dir", (const char *)data, size, &err) < 0 && strncmp(err.message, name, 6) != 0)
+	if (config_file_read(&config, name, "/dir", (const char *)data, size, &err) < 0 &&
+	    strncmp(err.message, name, 6) != 0)
 		die("refused without a place", err.message);
 	config_full_done(&config);
 	return 0;

@@ -19,7 +19,8 @@ static void die(const char *what, const char *detail)
 
 static bool same_value(const struct policy_value *a, const struct policy_value *b)
 {
-	if (a->num != b->num || a->list.n != b->list.n || !a->text != !b->text || (a->text && strcmp(a->text, b->text) != 0))
+	if (a->num != b->num || a->list.n != b->list.n || !a->text != !b->text ||
+	    (a->text && strcmp(a->text, b->text) != 0))
 		return false;
 	for (size_t i = 0; i < a->list.n; i++)
 		if (strcmp(a->list.v[i], b->list.v[i]) != 0)

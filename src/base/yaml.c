@@ -144,11 +144,12 @@ static bool is_end(const struct fy_event *event, const struct yaml_node *parent)
 	return event->type == (parent->kind == YAML_MAP ? FYET_MAPPING_END : FYET_SEQUENCE_END);
 }
 
-/* One value, or key and value, of `parent`. Returns 1 when a child was added, 0 at the end. */
-static int read_child(struct reader *r, struct yaml_node *parent, struct yaml_node **tail, unsigned depth)
+/* The next value, or key and value, of `parent`; NULL at its end. */
+static int read_child(struct reader *r, const struct yaml_node *parent, unsigned depth, struct yaml_node **ret)
 {
 	struct fy_event *event = fy_parser_parse(r->parser);
 	struct place at = { parent->line, parent->column };
+	struct yaml_node *node = NULL;
 	auto_free char *key = NULL;
 	int status;
 
@@ -156,6 +157,7 @@ static int read_child(struct reader *r, struct yaml_node *parent, struct yaml_no
 		return refuse_syntax(r);
 	if (is_end(event, parent)) {
 		fy_parser_event_free(r->parser, event);
+		*ret = NULL;
 		return 0;
 	}
 	if (parent->kind == YAML_MAP) {
@@ -167,29 +169,31 @@ static int read_child(struct reader *r, struct yaml_node *parent, struct yaml_no
 		if (!event)
 			return refuse_syntax(r);
 	}
-	status = read_node(r, event, at, depth, tail);
+	status = read_node(r, event, at, depth, &node);
 	fy_parser_event_free(r->parser, event);
-	if (status < 0)
+	if (status < 0 || !node)
 		return -1;
-	(*tail)->key = STEAL(key);
-	(*tail)->key_line = at.line;
-	(*tail)->key_column = at.column;
-	return 1;
+	node->key = STEAL(key);
+	node->key_line = at.line;
+	node->key_column = at.column;
+	*ret = node;
+	return 0;
 }
 
 static int read_children(struct reader *r, struct yaml_node *parent, unsigned depth)
 {
-	struct yaml_node **tail = &parent->child;
-	int status;
+	struct yaml_node **tail = &parent->child, *child = NULL;
 
 	if (depth >= YAML_DEPTH_MAX)
 		return refuse(r, (struct place){ parent->line, parent->column }, "nested too deeply",
 			      "a policy is three levels deep");
 	for (;;) {
-		status = read_child(r, parent, tail, depth + 1);
-		if (status <= 0)
-			return status;
-		tail = &(*tail)->next;
+		if (read_child(r, parent, depth + 1, &child) < 0)
+			return -1;
+		if (!child)
+			return 0;
+		*tail = child;
+		tail = &child->next;
 	}
 }
 

@@ -136,10 +136,11 @@ static int read_engines(struct strv *to, const struct yaml_node *node, const str
 
 static int read_colour(int *to, const struct yaml_node *node, const struct source *at, struct cordon_error *err)
 {
-	struct suggestion s = { .word = node->text ? node->text : "" };
+	struct suggestion s = { 0 };
 
 	if (want_scalar(node, at, err) < 0)
 		return -1;
+	s.word = node->text;
 	for (int i = 0; colour_words[i]; i++)
 		if (strcmp(colour_words[i], node->text) == 0) {
 			*to = i;
