@@ -122,6 +122,34 @@ for v in value if isinstance(value, list) else [value]:
     if v is not None:
         print(json.dumps(v) if isinstance(v, (dict, list, bool)) else v)' "$1"
 }
+# expect DESC PATH=WANT…: several fields of the last result at once. WANT is the whole text, or ~REGEX, or <NUMBER, or >NUMBER.
+expect() {
+	local desc=$1 why
+	shift
+	if why=$(python3 -c '
+import json, re, sys
+try:
+    result = json.load(open(sys.argv[1]))
+except ValueError as e:
+    sys.exit(f"no JSON: {e}: {open(sys.argv[1], errors='"'replace'"').read()[:500]!r}")
+bad = []
+for want in sys.argv[2:]:
+    path, _, want = want.partition("=")
+    value = result
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else value[int(key)] if isinstance(value, list) and int(key) < len(value) else None
+    text = "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    good = re.search(want[1:], text, re.S) if want[:1] == "~" else float(text or "nan") < float(want[1:]) if want[:1] == "<" else \
+           float(text or "nan") > float(want[1:]) if want[:1] == ">" else text == want
+    if not good:
+        bad.append(f"{path}: {text[:300]!r}, wanted {want!r}")
+if bad:
+    sys.exit("\n".join(bad + [json.dumps(result)[:1500]]))' "$WORK/.result" "$@" 2>&1); then
+		pass "$desc"
+	else
+		fail "$desc" "$why"$'\n'"$(head -c 500 "$WORK/.result.err")"
+	fi
+}
 # probe ACT…: an act inside a box, whose answer is "ok …" or an errno ("EPERM"). bare ACT…: the same outside, the control.
 # PROBE_FLAGS=(…) are more flags of cordon run for it.
 PROBE_FLAGS=()
