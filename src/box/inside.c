@@ -72,7 +72,7 @@ static int setup_identity(struct inside *in)
 {
 	int r;
 
-	if (!in->plan->as_root || in->plan->level != LEVEL_CONTAINER)
+	if ((!in->plan->as_root && !in->plan->subuids) || in->plan->level != LEVEL_CONTAINER)
 		return 0;
 	if (!(in->namespaces & LAYER_BIT(USERNS)))
 		return 0;
@@ -269,7 +269,7 @@ static int payload_identity(struct inside *in)
 
 	if (privileged) {
 		r = caps_lock(0);
-		r = r < 0 ? r : caps_set_ids(in->uid, in->gid, in->plan->as_root);
+		r = r < 0 ? r : caps_set_ids(in->uid, in->gid, in->plan->as_root || in->plan->subuids);
 	}
 	r = r < 0 ? r : caps_set(0);
 	return r < 0 ? fail(in, -r, "drop to the unprivileged user") : 0;

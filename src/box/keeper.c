@@ -20,6 +20,7 @@
 #include "box/watch.h"
 #include "os/probe.h"
 #include "os/process.h"
+#include "os/subid.h"
 #include "os/userns.h"
 
 #include <errno.h>
@@ -170,7 +171,9 @@ static int map_ids(struct keeper *k, struct cordon_error *err)
 
 	if (!(p->layers & LAYER_BIT(USERNS)))
 		return 0;
-	if (p->as_root)
+	if (p->subuids)
+		r = subid_map(k->init_pid, PLAN_UID, p->caller_uid, p->subuid, PLAN_GID, p->caller_gid, p->subgid);
+	else if (p->as_root)
 		r = userns_write_maps(k->init_pid, root_uids, 2, root_uids, 2, false);
 	else
 		r = userns_write_maps(k->init_pid, &own_uid, 1, &own_gid, 1, true);

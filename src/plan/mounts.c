@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +29,19 @@ static int check_dest(const char *dest, struct cordon_error *err)
 	return 0;
 }
 
-int plan_open_source(const char *path, const struct strv *forbidden, char **ret_real, struct stat *ret_st,
+int plan_open_source(const char *path, uint64_t resolve, const struct strv *forbidden, char **ret_real, struct stat *ret_st,
 		     struct cordon_error *err)
 {
-	auto_close int fd = open(path, O_PATH | O_CLOEXEC);
+	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH, 0, resolve | RESOLVE_NO_MAGICLINKS);
 	char real[4096];
 	int r;
 
 	if (fd < 0)
-		return cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "mount of '%s'", path);
+		return cordon_fail(err, fd == -ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, -fd, "mount of '%s'", path);
 	r = fd_real_path(fd, real, sizeof(real));
 	if (r < 0 || fstat(fd, ret_st) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, r < 0 ? -r : errno, "resolve '%s'", path);
-	if (forbidden && forbidden_check(fd, real, forbidden, err) < 0)
+	if (forbidden_check(fd, real, forbidden, err) < 0)
 		return -1;
 	if (!S_ISDIR(ret_st->st_mode) && !S_ISREG(ret_st->st_mode)) {
 		cordon_fail(err, CORDON_DENIED, 0, "mount of '%s' refused: it is neither a file nor a directory", path);
@@ -50,15 +51,17 @@ int plan_open_source(const char *path, const struct strv *forbidden, char **ret_
 	return *ret_real ? STEAL_FD(fd) : fail_memory(err);
 }
 
-static int add_mount(struct cordon_plan *plan, const char *source, const char *dest, bool writable,
-		     const struct strv *forbidden, struct cordon_error *err)
+static int add_mount(struct cordon_plan *plan, const struct cordon_policy *policy, const char *source, const char *dest,
+		     bool writable, struct cordon_error *err)
 {
 	struct plan_mount *m = &plan->mounts[plan->mount_count];
+	/* What a caller asked for was resolved when it was checked against allowed_*: a symlink now would be a new one. */
+	uint64_t resolve = policy_mount_is_requested(policy, dest) ? RESOLVE_NO_SYMLINKS : 0;
 	struct stat st;
 
 	if (check_dest(dest, err) < 0)
 		return -1;
-	m->fd = plan_open_source(source, forbidden, &m->source, &st, err);
+	m->fd = plan_open_source(source, resolve, policy_list(policy, OPT_FORBIDDEN), &m->source, &st, err);
 	if (m->fd < 0)
 		return -1;
 	plan->mount_count++; /* from here on plan_free() closes it */
@@ -90,7 +93,6 @@ static int check_overlap(const struct cordon_plan *plan, struct cordon_error *er
 int plan_resolve_mounts(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *lists[] = { policy_list(policy, OPT_READ), policy_list(policy, OPT_WRITE) };
-	const struct strv *forbidden = policy_list(policy, OPT_FORBIDDEN);
 	size_t count = lists[0]->n / 2 + lists[1]->n / 2;
 
 	if (!count)
@@ -100,7 +102,7 @@ int plan_resolve_mounts(struct cordon_plan *plan, const struct cordon_policy *po
 		return fail_memory(err);
 	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
 		for (size_t i = 0; i + 1 < lists[k]->n; i += 2)
-			if (add_mount(plan, lists[k]->v[i], lists[k]->v[i + 1], k == 1, forbidden, err) < 0)
+			if (add_mount(plan, policy, lists[k]->v[i], lists[k]->v[i + 1], k == 1, err) < 0)
 				return -1;
 	/* Parents before what lies in them. */
 	qsort(plan->mounts, plan->mount_count, sizeof(*plan->mounts), compare_dest);
@@ -218,7 +220,23 @@ static int split_copy(const char *spec, char **ret_first, char **ret_second, str
 	return 0;
 }
 
-static int add_in(struct cordon_plan *plan, const char *spec, const struct strv *forbidden, struct cordon_error *err)
+/* Copying in reads the host like a mount does: a caller may only take from where it may take mounts from. */
+static int check_in(const struct cordon_policy *policy, const char *real, struct cordon_error *err)
+{
+	const struct strv *lists[] = { policy_list(policy, OPT_ALLOWED_READ), policy_list(policy, OPT_ALLOWED_WRITE) };
+
+	for (size_t k = 0; k < ARRAY_LEN(lists); k++)
+		for (size_t i = 0; i < lists[k]->n; i++) {
+			auto_free char *dir = realpath(lists[k]->v[i], NULL);
+
+			if (dir && path_is_within(real, dir))
+				return 0;
+		}
+	cordon_fail(err, CORDON_DENIED, 0, "copy in of '%s' refused: it lies outside of files.allowed_read", real);
+	return fail_hint(err, "the policy's files.allowed_read says where callers may read from");
+}
+
+static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, const char *spec, struct cordon_error *err)
 {
 	struct plan_copy *c = &plan->ins[plan->in_count];
 	auto_free char *host = NULL, *box = NULL;
@@ -226,10 +244,12 @@ static int add_in(struct cordon_plan *plan, const char *spec, const struct strv 
 
 	if (split_copy(spec, &host, &box, err) < 0)
 		return -1;
-	c->fd = plan_open_source(host, forbidden, &c->host, &st, err);
+	c->fd = plan_open_source(host, 0, policy_list(policy, OPT_FORBIDDEN), &c->host, &st, err);
 	if (c->fd < 0)
 		return -1;
 	plan->in_count++;
+	if (policy->is_narrowed && check_in(policy, c->host, err) < 0)
+		return -1;
 	c->box = box ? path_clean(plan->home, box) : path_clean(plan->home, path_name(c->host));
 	return c->box ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
 }
@@ -264,7 +284,7 @@ int plan_resolve_copies(struct cordon_plan *plan, const struct cordon_policy *po
 	if (!plan->ins || !plan->outs)
 		return fail_memory(err);
 	for (size_t i = 0; i < n_in; i++)
-		if (add_in(plan, in[i], policy_list(policy, OPT_FORBIDDEN), err) < 0)
+		if (add_in(plan, policy, in[i], err) < 0)
 			return -1;
 	for (size_t i = 0; i < n_out; i++)
 		if (add_out(plan, out[i], err) < 0)

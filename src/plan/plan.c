@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "os/landlock.h"
+#include "os/subid.h"
 #include "plan/command.h"
 #include "plan/mounts.h"
 #include "policy/config.h"
@@ -194,7 +195,7 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 		return 0;
 	if (plan->level == LEVEL_PROCESS)
 		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no root of its own: files.root must be 'host'");
-	plan->root_fd = plan_open_source(root, policy_list(policy, OPT_FORBIDDEN), &plan->root, &st, err);
+	plan->root_fd = plan_open_source(root, 0, policy_list(policy, OPT_FORBIDDEN), &plan->root, &st, err);
 	if (plan->root_fd < 0)
 		return -1;
 	if (!S_ISDIR(st.st_mode))
@@ -231,6 +232,11 @@ static int resolve_user(struct cordon_plan *plan, const struct cordon_policy *po
 	plan->as_root = geteuid() == 0;
 	plan->caller_uid = geteuid();
 	plan->caller_gid = getegid();
+	plan->subuids = !plan->as_root && plan->level == LEVEL_CONTAINER && policy_num(policy, OPT_SUBUIDS);
+	if (plan->subuids && subid_find(plan->caller_uid, &plan->subuid, &plan->subgid) < 0) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "process.subuids: no ids for this user in /etc/subuid and /etc/subgid, or no newuidmap");
+		return fail_hint(err, "install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
+	}
 	plan->user = strdup(policy_text(policy, OPT_USER));
 	if (!plan->user)
 		return fail_memory(err);
@@ -296,7 +302,7 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	plan->tty = job->tty;
 	plan->keep = job->keep;
 	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
-	if (resolve_user(plan, policy, err) < 0 || resolve_level(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
+	if (resolve_level(plan, policy, err) < 0 || resolve_user(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
 	    resolve_cgroup(plan, policy, err) < 0 || resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
 	    resolve_root(plan, policy, err) < 0)
 		return -1;

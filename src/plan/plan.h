@@ -97,6 +97,9 @@ struct cordon_plan {
 	bool as_root;       /* the caller is root: own uid ranges, idmapped mounts */
 	uid_t caller_uid;
 	gid_t caller_gid;
+	bool subuids;       /* an ordinary user's init gets these ids */
+	uid_t subuid;
+	gid_t subgid;
 	uid_t process_uid;  /* process level as root: the owner of what is writable, 0: an id of its own */
 	gid_t process_gid;
 

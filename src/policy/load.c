@@ -1,6 +1,7 @@
 /*
  * Policies from presets and files, with what they extend. A chain is at most LOAD_DEPTH_MAX long, and nothing stands in it
- * twice. The base comes first, each extending file over it; both are the operator's, so a file may widen its base.
+ * twice. The base comes first, each extending file over it; both are the operator's, so a file may widen its base. Relative
+ * paths start at the file's directory; in a built-in preset at the working directory, so that it can speak of "the project".
  * Runs in the front, with the caller's rights.
  */
 #include "base/fd.h"
@@ -98,6 +99,7 @@ static int open_built_in(struct loading *l, struct member *m, const char *name, 
 	if (visit(l, m->name, name, where, err) < 0)
 		return -1;
 	m->is_preset = true;
+	m->dir = getcwd(NULL, 0); /* it has no directory of its own; NULL: relative paths are refused */
 	m->text = strdup(preset->text);
 	m->len = strlen(preset->text);
 	return m->text ? 0 : fail_memory(err);

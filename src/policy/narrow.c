@@ -184,6 +184,7 @@ int cordon_policy_narrow(struct cordon_policy *policy, const struct cordon_polic
 			return -1;
 	if (reach_mounts(to, policy, request, err) < 0)
 		return -1;
+	to->is_narrowed = true;
 	swap = *policy;
 	*policy = *to;
 	*to = swap;

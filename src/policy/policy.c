@@ -108,6 +108,7 @@ int policy_copy(struct cordon_policy **ret, const struct cordon_policy *from, st
 	for (int i = 0; i < OPTION_COUNT; i++)
 		if (value_copy(&p->values[i], &from->values[i]) < 0)
 			return fail_memory(err);
+	p->is_narrowed = from->is_narrowed;
 	if (strv_copy(&p->requested, &from->requested) < 0)
 		return fail_memory(err);
 	*ret = STEAL(p);
