@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "plan/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,15 +14,38 @@
 #include <unistd.h>
 
 static const char *const system_paths[] = {
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/passwd", "/etc/sudoers", "/etc/sudoers.d",
-	"/root", "/proc", "/sys", "/dev", "/boot", "/run", "/var/run", "/tmp/.X11-unix", NULL,
+	"/etc/shadow", "/etc/shadow-", "/etc/gshadow",   "/etc/gshadow-",
+	"/etc/passwd", "/etc/sudoers", "/etc/sudoers.d", "/root",
+	"/proc",       "/sys",         "/dev",           "/boot",
+	"/run",        "/var/run",     "/tmp/.X11-unix", NULL,
 };
 
 /* In every home. */
 static const char *const home_names[] = {
-	".ssh", ".aws", ".gnupg", ".config", ".kube", ".docker", ".netrc", ".git-credentials", ".npmrc", ".pypirc",
-	".azure", ".gcloud", ".password-store", ".vault-token", ".bash_history", ".zsh_history", ".sh_history", ".history",
-	".python_history", ".node_repl_history", ".sqlite_history", ".psql_history", ".mysql_history", NULL,
+	".ssh",
+	".aws",
+	".gnupg",
+	".config",
+	".kube",
+	".docker",
+	".netrc",
+	".git-credentials",
+	".npmrc",
+	".pypirc",
+	".azure",
+	".gcloud",
+	".password-store",
+	".vault-token",
+	".bash_history",
+	".zsh_history",
+	".sh_history",
+	".history",
+	".python_history",
+	".node_repl_history",
+	".sqlite_history",
+	".psql_history",
+	".mysql_history",
+	NULL,
 };
 
 /* Sockets that the caller's own environment names: an agent's, a bus's, an engine's. */
@@ -31,6 +55,8 @@ struct check {
 	const char *path; /* the real path of what is to be mounted */
 	int fd;
 	struct stat st;
+	struct place_table mounts;
+	struct place place; /* path NULL where the kernel does not tell it */
 	struct cordon_error *err;
 };
 
@@ -40,7 +66,8 @@ static int refuse(const struct check *c, const char *rule)
 
 	cordon_fail(c->err, CORDON_DENIED, 0, "mount of '%s' refused: %s '%s', which is forbidden", c->path,
 		    inside ? "it is or lies in" : "it contains", rule);
-	return fail_hint(c->err, "mount a directory that does not contain it; the built-in list cannot be switched off");
+	return fail_hint(c->err,
+			 "mount a directory that does not contain it; the built-in list cannot be switched off");
 }
 
 static bool same_inode(const struct stat *a, const struct stat *b)
@@ -85,7 +112,40 @@ static int parent_of(const char *path)
 	return open(copy, O_PATH | O_CLOEXEC);
 }
 
-/* One forbidden path, by text and by inode. */
+/* By place: bind mounts of a part of it, and mounts of it somewhere below what is to be mounted. A missing one has a place, too. */
+static int check_place(const struct check *c, int fd, const char *real, const char *name, const char *forbidden)
+{
+	struct place place = { 0 };
+	auto_free char *at = NULL;
+	bool hit;
+	int r = place_of(&c->mounts, fd, real, &place);
+
+	if (r < 0)
+		return r == -ENOMEM ? fail_memory(c->err) : 0;
+	at = name ? str_printf("%s/%s", strcmp(place.path, "/") == 0 ? "" : place.path, name) : strdup(place.path);
+	free(place.path);
+	place.path = at;
+	if (!at)
+		return fail_memory(c->err);
+	hit = c->place.path && place_related(&c->place, &place);
+	for (size_t i = 0; i < c->mounts.count && !hit; i++)
+		hit = path_is_within(c->mounts.mounts[i].point, c->path) &&
+		      place_related(&c->mounts.mounts[i].place, &place);
+	return hit ? refuse(c, forbidden) : 0;
+}
+
+/* What does not exist (yet): its directory may be known under another name. */
+static int check_missing(const struct check *c, const char *forbidden)
+{
+	auto_close int fd = parent_of(forbidden);
+	char real[4096];
+
+	if (fd < 0 || fd_real_path(fd, real, sizeof(real)) < 0)
+		return 0;
+	return check_place(c, fd, real, path_name(forbidden), forbidden);
+}
+
+/* One forbidden path, by text, by inode and by place. */
 static int check_path(const struct check *c, const char *forbidden)
 {
 	auto_close int fd = -1;
@@ -96,10 +156,13 @@ static int check_path(const struct check *c, const char *forbidden)
 		return refuse(c, forbidden);
 	fd = open(forbidden, O_PATH | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return 0;
-	if (fd_real_path(fd, real, sizeof(real)) == 0 &&
-	    (path_is_within(c->path, real) || path_is_within(real, c->path)))
-		return refuse(c, forbidden);
+		return check_missing(c, forbidden);
+	if (fd_real_path(fd, real, sizeof(real)) == 0) {
+		if (path_is_within(c->path, real) || path_is_within(real, c->path))
+			return refuse(c, forbidden);
+		if (check_place(c, fd, real, NULL, forbidden) < 0)
+			return -1;
+	}
 	/* Inside it? Only a directory can be an ancestor; a file is compared as itself. */
 	if (same_inode(&st, &c->st))
 		return refuse(c, forbidden);
@@ -175,23 +238,37 @@ static int check_sockets(const struct check *c)
 	return 0;
 }
 
-int forbidden_check(int fd, const char *path, const struct strv *extra, struct cordon_error *err)
+static int check_all(const struct check *c, const struct strv *extra)
 {
-	struct check c = { .path = path, .fd = fd, .err = err };
 	const char *home = secure_getenv("HOME");
 	auto_free char *clean = home && home[0] == '/' && home[1] ? path_clean(NULL, home) : NULL;
 
-	if (fstat(fd, &c.st) < 0)
-		return cordon_fail(err, CORDON_SYSTEM, errno, "stat '%s'", path);
 	for (const char *const *p = system_paths; *p; p++)
-		if (check_path(&c, *p) < 0)
+		if (check_path(c, *p) < 0)
 			return -1;
 	for (size_t i = 0; i < extra->n; i++)
-		if (check_path(&c, extra->v[i]) < 0)
+		if (check_path(c, extra->v[i]) < 0)
 			return -1;
-	if (clean && strcmp(clean, "/") != 0 && check_home(&c, clean) < 0)
+	if (clean && strcmp(clean, "/") != 0 && check_home(c, clean) < 0)
 		return -1;
-	if (check_home_directory(&c) < 0 || check_accounts(&c) < 0)
+	if (check_home_directory(c) < 0 || check_accounts(c) < 0)
 		return -1;
-	return check_sockets(&c);
+	return check_sockets(c);
+}
+
+int forbidden_check(int fd, const char *path, const struct strv *extra, struct cordon_error *err)
+{
+	struct check c = { .path = path, .fd = fd, .err = err };
+	int r;
+
+	if (fstat(fd, &c.st) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "stat '%s'", path);
+	r = place_load(&c.mounts);
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "read /proc/self/mountinfo");
+	(void)place_of(&c.mounts, fd, path, &c.place);
+	r = check_all(&c, extra);
+	free(c.place.path);
+	place_done(&c.mounts);
+	return r;
 }

@@ -1,6 +1,6 @@
 /*
  * What is never mounted: the built-in list, the homes' secrets and files.forbidden. Checked by path after symlinks are
- * resolved, and by inode, so that neither spelling nor a bind mount hides one; a directory that contains one is refused as well,
+ * resolved, by inode and by place (place.h), so that neither spelling nor a bind mount hides one; a directory that contains one is refused as well,
  * whether the forbidden thing exists yet or not. Reads the host, changes nothing.
  */
 #ifndef PLAN_FORBIDDEN_H
