@@ -375,6 +375,9 @@ static void test_load(void)
 	ok(cordon_policy_load(&p, path, &err) == -1 && err.code == CORDON_NOT_FOUND && err.errnum, "no file: %s",
 	   err.message);
 	if (chdir(dir) == 0) {
+		if (ok(cordon_policy_load(&p, "build", &err) == 0, "a built-in preset: %s", err.message))
+			is_str(policy_list(p, OPT_WRITE)->v[0], dir, "speaks of the working directory");
+		cordon_policy_free(p);
 		put("here.yaml", "version: 1\nfiles: {write: [.:/w]}\n");
 		if (ok(cordon_policy_load(&p, "here.yaml", &err) == 0, "a file without slash: %s", err.message))
 			is_str(policy_list(p, OPT_WRITE)->v[0], dir, "its paths start at its directory");
