@@ -173,7 +173,8 @@ enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
 struct cordon_io {
 	size_t size;
 	int stdin_fd;   /* read by the library and passed on through a pipe; -1 for an empty stdin */
-	/* Output as it arrives, from the calling thread. NULL: collected in the result. A negative return cancels the run. */
+	/* Output as it arrives, from the calling thread. NULL: collected in the result. A negative return cancels the run,
+	 * and it is not called again. */
 	int (*output)(void *arg, enum cordon_stream stream, const void *data, size_t len);
 	void *arg;
 	int control_fd; /* each byte read is a signal number for the payload; SIGKILL cancels; SIGWINCH copies the

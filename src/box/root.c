@@ -69,7 +69,7 @@ static int remember_own(struct root *r, int fd, const char *path)
 static int make_component(struct root *r, int dir, const char *name, bool is_dir)
 {
 	bool own = false;
-	uint64_t id;
+	uint64_t id = 0;
 	int n = mount_id(dir, &id);
 
 	for (size_t i = 0; n == 0 && i < r->own_count; i++)

@@ -47,7 +47,7 @@ struct front {
 	struct collect collect;
 	struct cordon_error collect_error;
 	char owner[OWNER_NAME_MAX];
-	bool ended, reported;
+	bool ended, reported, refused; /* refused: the caller wants no more output */
 	struct link_report report;
 	char *buffer; /* CHUNK */
 };
@@ -68,9 +68,13 @@ static void deliver(struct front *f, enum cordon_stream id, const char *data, si
 {
 	struct stream *s = &f->streams[id == CORDON_STDERR];
 
+	if (f->refused)
+		return;
 	if (f->io.output) {
-		if (f->io.output(f->io.arg, id, data, len) < 0)
+		if (f->io.output(f->io.arg, id, data, len) < 0) {
+			f->refused = true;
 			send_end(f, LINK_CANCEL);
+		}
 	} else {
 		str_add_bytes(&s->data, data, len);
 	}

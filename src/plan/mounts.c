@@ -37,7 +37,7 @@ int plan_open_source(const char *path, uint64_t resolve, const struct strv *forb
 	int r;
 
 	if (fd < 0)
-		return cordon_fail(err, fd == -ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, -fd, "mount of '%s'", path);
+		return cordon_fail(err, fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -fd, "mount of '%s'", path);
 	r = fd_real_path(fd, real, sizeof(real));
 	if (r < 0 || fstat(fd, ret_st) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, r < 0 ? -r : errno, "resolve '%s'", path);
