@@ -110,6 +110,8 @@ static void schema_default(struct json *j, const struct option *o)
 	} else if (type_is_list(o->type)) {
 		json_array(j, "default");
 		json_end_array(j);
+	} else if (o->type == TYPE_SWITCH) {
+		json_bool(j, "default", strcmp(o->default_text, "true") == 0);
 	} else {
 		json_string(j, "default", o->default_text);
 	}

@@ -115,7 +115,7 @@ static void test_options(void)
 
 	is_num(n, OPTION_COUNT, "one public row for each option");
 	for (size_t i = 0; i < n; i++) {
-		good = good && o[i].key && o[i].metavar && o[i].help && strlen(o[i].help) < 160 &&
+		good = good && o[i].key && (o[i].metavar || o[i].is_switch) && o[i].help && strlen(o[i].help) < 160 &&
 		       (!o[i].flag || strncmp(o[i].flag, "--", 2) == 0);
 		for (size_t k = 0; k < i; k++)
 			good = good && strcmp(o[i].key, o[k].key) != 0 &&

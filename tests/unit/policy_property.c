@@ -304,8 +304,9 @@ static const char *numbers_wider(const struct cordon_policy *was, const struct c
 	for (size_t i = 0; i < ARRAY_LEN(at_most); i++)
 		if (!policy_has(is, at_most[i]) || policy_num(is, at_most[i]) > policy_num(was, at_most[i]))
 			return options[at_most[i]].key;
-	if (policy_num(is, OPT_LEVEL) < policy_num(was, OPT_LEVEL))
-		return "level";
+	if (policy_num(is, OPT_LEVEL) < policy_num(was, OPT_LEVEL) ||
+	    policy_num(is, OPT_SUBUIDS) < policy_num(was, OPT_SUBUIDS))
+		return "level or subuids";
 	if (policy_num(is, OPT_NETWORK) != policy_num(was, OPT_NETWORK) ||
 	    policy_num(is, OPT_STORAGE) != policy_num(was, OPT_STORAGE))
 		return "network or storage";
@@ -362,6 +363,7 @@ static const struct {
 	{ "files.protect", { ".git/hooks", ".git/hooks/", "b", "/w/.git/hooks", "/data/b/", "/v" } },
 	{ "files.forbidden", { "/x", "/y" } },
 	{ "process.user", { "agent", "bob" } },
+	{ "process.subuids", { "true", "false" } },
 	{ "process.commands", { "ls", "cat", "/bin/ls", "python3" } },
 	{ "process.env", { "A=1", "A=2", "B=", "LD_PRELOAD=x", "PATH=/w" } },
 	{ "process.pass_env", { "TZ", "HOME" } },

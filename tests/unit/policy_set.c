@@ -68,6 +68,7 @@ static const struct {
 	{ "process.syscalls", "Strict", "not one of", "strict", CORDON_INVALID },
 	{ "degrade", "landlok", "no such layer", "landlock", CORDON_INVALID },
 	{ "require", "everything", "no such layer", "cgroup", CORDON_INVALID },
+	{ "process.subuids", "yes", "neither true nor false", "true", CORDON_INVALID },
 	{ "process.user", "root", "never root", "", CORDON_INVALID },
 	{ "process.user", "a b", "not a user's name", "", CORDON_INVALID },
 	{ "process.user", "-x", "not a user's name", "", CORDON_INVALID },
