@@ -298,15 +298,23 @@ static int grant_all(struct inside *in, int ruleset, const struct grant *grants,
 	return 0;
 }
 
+/* At process level by the fd that the plan checked: its path may lead elsewhere by now. */
+static int grant_mount(struct inside *in, int ruleset, const struct plan_mount *m, unsigned exec)
+{
+	const struct grant g = { m->dest, LANDLOCK_READ | exec | (m->writable ? LANDLOCK_WRITE : 0) };
+	int r;
+
+	if (!in->work)
+		return grant_all(in, ruleset, &g, 1);
+	r = landlock_allow(ruleset, in->plan->landlock_abi, m->fd, g.access);
+	return r < 0 ? cordon_fail(in->err, CORDON_SYSTEM, -r, "Landlock rule for '%s'", m->source) : 0;
+}
+
 static int grant_mounts(struct inside *in, int ruleset, unsigned exec)
 {
-	for (size_t i = 0; i < in->plan->mount_count; i++) {
-		const struct plan_mount *m = &in->plan->mounts[i];
-		const struct grant g = { in->work ? m->source : m->dest, LANDLOCK_READ | exec | (m->writable ? LANDLOCK_WRITE : 0) };
-
-		if (grant_all(in, ruleset, &g, 1) < 0)
+	for (size_t i = 0; i < in->plan->mount_count; i++)
+		if (grant_mount(in, ruleset, &in->plan->mounts[i], exec) < 0)
 			return -1;
-	}
 	for (size_t i = 0; i < in->plan->private_count; i++) {
 		const struct grant g = { in->plan->privates[i].dest, LANDLOCK_READ | LANDLOCK_WRITE | exec };
 
