@@ -216,16 +216,16 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return 0;
 }
 
-/* search DIR HEX: every readable file below that holds the text. In hex, so that our own arguments do not. */
+/* search HEX DIR…: every readable file below that holds the text. In hex, so that our own arguments do not. */
 static int act_search(char **argv)
 {
-	for (const char *p = argv[1]; p[0] && p[1] && needle_len < sizeof(needle); p += 2) {
+	for (const char *p = argv[0]; p[0] && p[1] && needle_len < sizeof(needle); p += 2) {
 		const char pair[3] = { p[0], p[1], '\0' };
 
 		needle[needle_len++] = (char)strtoul(pair, NULL, 16);
 	}
-	if (nftw(argv[0], visit, 16, FTW_PHYS) < 0)
-		return -errno;
+	while (*++argv)
+		(void)nftw(*argv, visit, 16, FTW_PHYS);
 	printf("searched %s\n", searched > 20 ? "many" : searched ? "some" : "none");
 	return ANSWERED;
 }

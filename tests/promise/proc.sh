@@ -10,9 +10,9 @@ hex=$(printf %s "$secret" | od -An -tx1 | tr -d ' \n')
 
 # In the environment and in argv[0] of the launcher; its children inherit both.
 launch() { (export TEST_SECRET="$secret" && exec -a "$secret" timeout 60 "$@"); }
-like "$(export TEST_SECRET="$secret" && exec "$PROBE" search "/proc/$BASHPID" "$hex")" "found /proc/[0-9]+/environ" "control: the search finds the environment outside"
-like "$(exec -a "$secret" "$PROBE" search "/proc/$BASHPID" "$hex")" "found /proc/[0-9]+/cmdline" "control: and the arguments"
-said=$(launch "$CORDON" run --level "$LEVEL" --ro "$PROBE" -- "$PROBE" search /proc "$hex")
+like "$(export OTHER_SECRET="$secret" && exec "$PROBE" search "$hex" "/proc/$BASHPID")" "found /proc/[0-9]+/environ" "control: the search finds the environment outside"
+like "$(exec -a "$secret" "$PROBE" search "$hex" "/proc/$BASHPID")" "found /proc/[0-9]+/cmdline" "control: and the arguments"
+said=$(launch "$CORDON" run --level "$LEVEL" --ro "$PROBE" -- "$PROBE" search "$hex" /proc)
 unlike "$said" found "the launcher's environment and arguments are nowhere under /proc"
 like "$said" "searched (some|many|none)" "the search ran"
 # Named one by one, since a listing may leave them out.

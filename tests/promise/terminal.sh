@@ -6,7 +6,7 @@ need script
 sti=0x5412 linux=0x541c setd=0x5423
 
 # in_terminal COMMAND…: with a terminal as stdin, stdout and stderr, and controlling.
-in_terminal() { script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r'; }
+in_terminal() { script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
 is "$(in_terminal "$PROBE" isatty 0)" ok "control: there is a terminal"
 said=$(bare pty-ioctl $sti)
 if [ "$said" = ok ]; then
@@ -22,7 +22,9 @@ is "$(in_terminal "$PROBE" open /dev/tty rw)" ok "control: outside it is"
 
 with_tty() { in_terminal "$CORDON" run --level "$LEVEL" --tty --ro "$PROBE" -- "$PROBE" "$@"; }
 is "$(with_tty isatty 0)" ok "--tty: a terminal"
-unlike "$(in_terminal bash -c "tty; '$CORDON' run --level $LEVEL --tty -- sh -c 'tty' | head -1" | uniq -d)" . "of its own"
+which='python3 -c "import os; s = os.fstat(0); print(s.st_dev, s.st_rdev)"'
+is "$(in_terminal bash -c "$which; $which" | uniq | wc -l)" 1 "control: two programs outside share one"
+is "$(in_terminal bash -c "$which; '$CORDON' run --level $LEVEL --tty -- $which" | uniq | wc -l)" 2 "of its own"
 for request in $sti $linux $setd; do
 	for high in '' 0x1000000 0xffffffff; do
 		n=$(printf '0x%s%08x' "${high#0x}" $((request)))
@@ -31,7 +33,7 @@ for request in $sti $linux $setd; do
 done
 if [ "$LEVEL" = container ]; then
 	for request in $sti $linux $setd 0x100005412 0xffffffff00005412 0x10000541c; do
-		is "$(probe pty-ioctl $request)" EPERM "on a terminal that it made itself: $request"
+		is "$(probe pty-ioctl "$request")" EPERM "on a terminal that it made itself: $request"
 	done
 	is "$(probe pty-ioctl 0x540f)" ok "control: TIOCGPGRP works there" # writes a pid into what we pass
 fi
