@@ -64,23 +64,14 @@ static void finish(struct collect *c)
 
 static void begin(struct collect *c, const struct link_file *file)
 {
-	auto_free char *parent = NULL;
 	uint64_t random = 0;
-	char *slash;
 
 	finish(c);
 	c->failed = false;
 	c->current = (int)file->index;
-	parent = strdup(c->plan->outs[file->index].host);
-	slash = parent ? strrchr(parent, '/') : NULL;
-	if (!slash) {
-		fail(c, CORDON_NO_MEMORY, 0, "out of memory");
-		return;
-	}
-	slash[slash == parent] = '\0';
-	c->dirs[0] = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	c->dirs[0] = openat(c->plan->outs[file->index].fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->dirs[0] < 0) {
-		fail(c, CORDON_NOT_FOUND, errno, "open its directory");
+		fail(c, CORDON_SYSTEM, errno, "open its directory");
 		return;
 	}
 	c->depth = 1;

@@ -254,6 +254,22 @@ static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, 
 	return c->box ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
 }
 
+/* The directory that will hold the target, before the payload runs: it may be one that the payload can swap for a link. */
+static int open_out(struct plan_copy *c, struct cordon_error *err)
+{
+	auto_free char *parent = strdup(c->host);
+	char *slash = parent ? strrchr(parent, '/') : NULL;
+
+	if (!slash)
+		return fail_memory(err);
+	slash[slash == parent] = '\0';
+	c->fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (c->fd >= 0)
+		return 0;
+	return cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "--out to '%s': open its directory",
+			   c->host);
+}
+
 static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_error *err)
 {
 	struct plan_copy *c = &plan->outs[plan->out_count];
@@ -262,12 +278,14 @@ static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_err
 	if (split_copy(spec, &box, &host, err) < 0)
 		return -1;
 	c->fd = -1;
+	plan->out_count++; /* from here on plan_free() frees it */
 	c->box = path_clean(plan->workdir, box);
 	if (!c->box || strcmp(c->box, "/") == 0)
 		return cordon_fail(err, CORDON_INVALID, 0, "--out '%s' is not a path in the box", spec);
 	c->host = path_clean(cwd, host ? host : path_name(c->box));
-	plan->out_count++;
-	return c->host ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--out '%s': the target is not a path", spec);
+	if (!c->host || strcmp(c->host, "/") == 0)
+		return cordon_fail(err, CORDON_INVALID, 0, "--out '%s': the target is not a path", spec);
+	return open_out(c, err);
 }
 
 int plan_resolve_copies(struct cordon_plan *plan, const struct cordon_policy *policy, const char *const *in,

@@ -69,7 +69,7 @@ struct plan_private {
 struct plan_copy {
 	char *host;  /* in: the real path; out: the absolute target */
 	char *box;   /* clean absolute path in the box */
-	int fd;      /* in: O_PATH on the source; out: -1 */
+	int fd;      /* in: O_PATH on the source; out: on the directory of the target */
 };
 
 struct plan_limits {
