@@ -1,0 +1,69 @@
+#!/bin/bash
+# --in copies what was named and nothing it points at; odd files end in an error, never in a hang; the originals stay.
+. "$(dirname "$0")/../lib.sh"
+levels container
+mkdir -p "$WORK/t/dir" "$WORK/secret"
+echo one >"$WORK/t/file"
+echo two >"$WORK/t/dir/file"
+echo secret >"$WORK/secret/file"
+echo lone >"$WORK/lone"
+hash=$(cd "$WORK" && find . -type f -newermt 2000-01-01 ! -name '.*' -exec sha256sum {} + | sort)
+is "$(box --in "$WORK/lone" -- cat lone)" lone "a file, into the home"
+is "$(box --in "$WORK/lone:/tmp/a/b" -- cat /tmp/a/b)" lone "a file, elsewhere"
+is "$(box --in "$WORK/t" -- sh -c 'cat t/file t/dir/file; stat -c %U t t/file')" $'one\ntwo\nagent\nagent' "a tree, for the payload's user"
+is "$(box --in "$WORK/t:/tmp/t" -- sh -c 'echo changed >/tmp/t/file; rm -r /tmp/t; echo changed')" changed "which may change it"
+is "$(cd "$WORK" && find . -type f -newermt 2000-01-01 ! -name '.*' -exec sha256sum {} + | sort)" "$hash" "the originals are as they were"
+
+# Links are copied as links.
+ln -s "$WORK/secret/file" "$WORK/t/link"
+ln -s "$WORK/secret" "$WORK/t/dirlink"
+ln -s ../../../../../../../../.."$WORK/secret/file" "$WORK/t/up"
+is "$(cat "$WORK/t/link" "$WORK/t/dirlink/file" "$WORK/t/up" | sort -u)" secret "control: they lead to it outside"
+unlike "$(box --in "$WORK/t" -- sh -c 'cat t/link t/dirlink/file t/up; find t -type f -exec cat {} +' 2>/dev/null)" secret "what a link in it points at does not come along"
+rm "$WORK/t/link" "$WORK/t/dirlink" "$WORK/t/up"
+ln "$WORK/secret/file" "$WORK/t/hard"
+is "$(box --in "$WORK/t" -- cat t/hard)" secret "a hardlink is the file itself"
+box --in "$WORK/t" -- sh -c 'echo x >t/hard' && is "$(cat "$WORK/secret/file")" secret "of which the copy is its own"
+rm "$WORK/t/hard"
+
+# Things that are not files.
+mkfifo "$WORK/t/fifo"
+start=$SECONDS
+refused "a FIFO in the tree is an error" box --in "$WORK/t" -- true
+refused "a FIFO itself is an error" box --in "$WORK/t/fifo" -- true
+ok "and no hang" test $((SECONDS - start)) -lt 20
+rm "$WORK/t/fifo"
+if [ "$ME" = root ]; then
+	mknod "$WORK/t/zero" c 1 5
+	start=$SECONDS
+	refused "a device in the tree is an error" box --in "$WORK/t" -- true
+	ok "and no hang" test $((SECONDS - start)) -lt 20
+	rm "$WORK/t/zero"
+fi
+python3 -c 'import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' "$WORK/t/sock"
+refused "a socket in the tree is an error" box --in "$WORK/t" -- true
+rm "$WORK/t/sock"
+
+# Bounds.
+truncate -s 1T "$WORK/t/sparse"
+start=$SECONDS
+refused "a terabyte of holes does not fit" box --in "$WORK/t" -- true
+ok "and is known in time" test $((SECONDS - start)) -lt 50
+rm "$WORK/t/sparse"
+chmod 6755 "$WORK/t/file"
+is "$(box --in "$WORK/t" -- stat -c %a t/file)" 755 "setuid bits are left behind"
+name=$(printf 'n%.0s' {1..255})
+echo long >"$WORK/t/$name"
+is "$(box --in "$WORK/t" -- cat "t/$name")" long "a name of 255 letters"
+odd=$'a\nb *?\\x:"'
+echo odd >"$WORK/t/$odd"
+is "$(box --in "$WORK/t" -- cat "t/$odd")" odd "a name of odd letters"
+deep=$WORK/t
+for _ in {1..80}; do deep=$deep/d; done
+mkdir -p "$deep"
+refused "eighty directories deep is an error" box --in "$WORK/t" -- true
+refused "into /proc" box --in "$WORK/lone:/proc/x" -- true
+refused "over the root" box --in "$WORK/lone:/" -- true
+refused "into a read-only mount" box --ro "$WORK/secret:/tmp/s" --in "$WORK/lone:/tmp/s/x" -- true
+ok "nothing was made there" test ! -e "$WORK/secret/x"
+done_testing

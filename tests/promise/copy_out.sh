@@ -1,0 +1,87 @@
+#!/bin/bash
+# --out copies what was named, plain files and directories only, whole or not at all, and only to where it was told before the run.
+. "$(dirname "$0")/../lib.sh"
+levels container
+mkdir "$WORK/o" "$WORK/victim"
+echo canary >"$WORK/canary"
+echo canary >"$WORK/victim/file"
+run() { # SPEC SHELL [FLAG…]
+	local spec=$1 code=$2
+	shift 2
+	box "$@" --out "$spec" -- sh -c "$code"
+}
+left() { find "$WORK/o" "$WORK" -maxdepth 1 -name '.cordon*' | grep -c . || true; }
+
+ok "a file" run "f:$WORK/o/f" 'echo hello >f; echo other >g'
+is "$(cat "$WORK/o/f") $(ls "$WORK/o")" "hello f" "arrives, and nothing else"
+ok "a tree" run "t:$WORK/o/t" 'mkdir -p t/sub; echo a >t/a; echo b >t/sub/b'
+is "$(cat "$WORK/o/t/a" "$WORK/o/t/sub/b" | xargs)" "a b" "arrives"
+is "$(stat -c %u "$WORK/o/f" "$WORK/o/t/sub/b" | sort -u)" "$(id -u)" "and is the caller's"
+ok "it replaces a file" run "f:$WORK/o/f" 'echo again >f'
+is "$(cat "$WORK/o/f")" again "whole"
+ok "a non-zero exit does not matter" run "f:$WORK/o/f2" 'echo x >f; exit 0'
+run "f:$WORK/o/f3" 'echo x >f; exit 3'
+is "$? $(cat "$WORK/o/f3")" "3 x" "it is copied out, and the status is the payload's"
+
+# Things that are not files, in a tree and alone.
+for what in 'ln -s /etc/passwd' 'ln -s /proc/1/environ' "ln -s $WORK/canary" mkfifo; do
+	name=${what%% *}
+	run "x:$WORK/o/x" "$what x" >/dev/null 2>&1
+	ok "$what alone: nothing arrives" test ! -e "$WORK/o/x" -a ! -L "$WORK/o/x"
+	start=$SECONDS
+	run "d:$WORK/o/d" "mkdir d; echo a >d/a; $what d/x" >/dev/null 2>&1
+	ok "$what in a tree: it is left behind" test ! -e "$WORK/o/d/x" -a ! -L "$WORK/o/d/x"
+	ok "$name: and no hang" test $((SECONDS - start)) -lt 20
+	rm -rf "$WORK/o/d"
+done
+run "l/f:$WORK/o/through" "mkdir real; echo x >real/f; ln -s real l" >/dev/null 2>&1
+ok "not through a link" test ! -e "$WORK/o/through"
+for path in /proc/self/status /proc/1/environ /dev/zero /dev/fd/0 /etc/../proc/version; do
+	timeout 60 "$CORDON" run --out "$path:$WORK/o/p" -- true >/dev/null 2>&1
+	case $path in /dev/*) ok "$path does not arrive" test ! -s "$WORK/o/p" ;; *) unlike "$(cat "$WORK/o/p" 2>/dev/null)" "cordon-keeper|$HOME" "$path tells nothing of the keeper" ;; esac
+	rm -rf "$WORK/o/p"
+done
+result --out "nothing-there:$WORK/o/n" -- true
+like "$(field error.message)" nothing-there "what is not there is told"
+
+# Bounds: whole or not at all.
+start=$SECONDS
+result --file-size 2T --out "s:$WORK/o/s" -- truncate -s 1T s
+ok "a terabyte of holes: not at all" test ! -e "$WORK/o/s"
+ok "in time" test $((SECONDS - start)) -lt 60
+like "$(field error.message)" 's' "and told"
+result --file-size 2T --out "d:$WORK/o/d" -- sh -c 'mkdir d; echo a >d/a; truncate -s 1T d/b; echo c >d/c'
+ok "in a tree: the tree not at all" test ! -e "$WORK/o/d"
+is "$(left)" 0 "nothing half-written is left"
+run "h:$WORK/o/h" 'mkdir h; echo x >h/a; ln h/a h/b' && is "$(stat -c %h "$WORK/o/h/a") $(cat "$WORK/o/h/b")" "1 x" "hardlinks become files of their own"
+name=$(printf 'n%.0s' {1..255})
+ok "a name of 255 letters" run "d:$WORK/o/long" "mkdir d; echo x >d/$name"
+is "$(cat "$WORK/o/long/$name")" x "arrives"
+run "deep:$WORK/o/deep" 'd=deep; for i in $(seq 100); do d=$d/d; done; mkdir -p $d; echo x >$d/f' >/dev/null 2>&1
+is "$(left)" 0 "a hundred directories deep leaves nothing half-written"
+run "m:$WORK/o/m" 'echo x >m; chmod 0777 m; chmod 6777 m 2>/dev/null'
+is "$(find "$WORK/o" -perm /6000)" "" "no setuid bit arrives"
+
+# Targets.
+ln -s "$WORK/canary" "$WORK/o/link"
+run "f:$WORK/o/link" 'echo owned >f' >/dev/null 2>&1
+is "$(cat "$WORK/canary")" canary "a link at the target is not followed"
+ln -s "$WORK/not-there" "$WORK/o/dangling"
+run "f:$WORK/o/dangling" 'echo owned >f' >/dev/null 2>&1
+ok "nor a dangling one" test ! -e "$WORK/not-there"
+mkdir "$WORK/o/full"
+echo x >"$WORK/o/full/x"
+run "f:$WORK/o/full" 'echo owned >f' >/dev/null 2>&1
+is "$(cat "$WORK/o/full/x")" x "a directory at the target is left alone"
+refused "a target whose directory is missing" run "f:$WORK/o/missing/f" 'echo x >f'
+
+# The payload may write the directory that the target lies in, and swaps it for a link.
+mkdir -p "$WORK/p/sub"
+run "/tmp/f:$WORK/p/sub/file" 'echo owned >/tmp/f; mv /m/sub /m/old; ln -s '"$WORK/victim"' /m/sub' --rw "$WORK/p:/m" >/dev/null 2>&1
+is "$(cat "$WORK/victim/file")" canary "a directory swapped for a link by the payload leads nowhere"
+is "$(ls -A "$WORK/victim")" file "and nothing is made there"
+mkdir -p "$WORK/q/a/b"
+run "/tmp/d:$WORK/q/a/b/victim" 'mkdir /tmp/d; echo owned >/tmp/d/file; rm -rf /m/a/b; ln -s '"$WORK"' /m/a/b' --rw "$WORK/q:/m" >/dev/null 2>&1
+is "$(cat "$WORK/victim/file")" canary "nor does one further up"
+is "$(left)" 0 "nothing half-written is left"
+done_testing
