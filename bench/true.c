@@ -1,0 +1,5 @@
+/* The smallest program there is: what starting one costs. */
+int main(void)
+{
+	return 0;
+}

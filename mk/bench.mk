@@ -1,0 +1,26 @@
+# make bench: what a box costs, against a bare process, bubblewrap and OCI runtimes; tables, build/bench/*.svg, results.json and .md.
+# ROUNDS=50 is quicker.
+BENCH_PACKAGES := gcc libc6-dev libfyaml-dev python3 bubblewrap crun runc tar util-linux
+BENCH := build/bench
+BENCH_CC = $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -static
+STEPS_WRAP = $(shell grep -o 'X([a-z_0-9]*)' bench/steps.h | sed 's/X(\(.*\))/-Wl,--wrap=\1/' | sort -u)
+
+.PHONY: bench bench-build
+bench:
+	@sh tools/need.sh $(BENCH_PACKAGES)
+	@$(MAKE) --no-print-directory V=release bench-build
+	@bash bench/bench.sh $(BENCH)
+
+bench-build: $(B)/cordon $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
+	@cp $(B)/cordon $(BENCH)/cordon
+
+$(BENCH)/spawn $(BENCH)/work $(BENCH)/true: $(BENCH)/%: bench/%.c
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(BENCH_CC) $< -o $@
+
+# The command with a clock around its steps: see bench/steps.c.
+$(BENCH)/cordon-steps: bench/steps.c bench/steps.h $(CLI_OBJ) $(B)/gen/completions.o $(B)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -fPIC -c bench/steps.c -o $(BENCH)/steps.o
+	@$(CC) $(STATIC_$(V)) $(STEPS_WRAP) $(BENCH)/steps.o $(CLI_OBJ) $(B)/gen/completions.o \
+		-Wl,--whole-archive $(B)/libcordon.a -Wl,--no-whole-archive -lfyaml -o $@
