@@ -220,6 +220,9 @@ static int payload_session(struct inside *in)
 	r = process_new_keyring();
 	if (r < 0 && r != -ENOSYS)
 		return fail(in, -r, "get a keyring of its own");
+	r = process_reset_scheduling();
+	if (r < 0)
+		return fail(in, -r, "reset the priority");
 	if (in->tty_slave >= 0 && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
 		return fail(in, errno, "take the terminal");
 	return 0;
@@ -474,8 +477,8 @@ static int payload_exec(struct inside *in)
 int inside_become_payload(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "cgroup", payload_cgroup, 0 },
 		{ "payload session", payload_session, 0 },
+		{ "cgroup", payload_cgroup, 0 }, /* a real-time process could not join */
 		{ "stdio", payload_stdio, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },

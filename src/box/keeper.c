@@ -39,6 +39,7 @@ enum {
 	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
 	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
 	COLLECT_MS = 600000, /* copying out */
+	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
 };
 
@@ -265,6 +266,15 @@ static void note_error(struct keeper *k, const struct cordon_error *err)
 
 /* ---- the loop ---- */
 
+/* No payload uses up its CPU time sooner than this. Where the keeper also watches, it looks more often. */
+static uint64_t cpu_time_at_least_us(const struct cordon_plan *plan)
+{
+	uint64_t milli = plan->limits.cpu_milli ? plan->limits.cpu_milli : 1000, wait = plan->limits.cpu_time_ms * 1000000 / milli;
+	bool watches = plan->limits_by_watch || plan->storage == PLAN_STORAGE_WATCH;
+
+	return watches && wait > WATCH_US ? WATCH_US : wait;
+}
+
 static void from_init(struct keeper *k)
 {
 	struct link_message m;
@@ -286,7 +296,7 @@ static void from_init(struct keeper *k)
 		k->report.layers = m.layers;
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
-		k->cpu_check_us = k->started_us;
+		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
 		break;
 	case LINK_EXITED:
 		k->report.exit = m.exit;
@@ -386,8 +396,8 @@ static void check_cpu(struct keeper *k, uint64_t now)
 		return;
 	}
 	wait = (limit - used) * 1000 / (milli ? milli : 1000);
-	if ((k->plan->limits_by_watch || k->plan->storage == PLAN_STORAGE_WATCH) && wait > 50000)
-		wait = 50000;
+	if ((k->plan->limits_by_watch || k->plan->storage == PLAN_STORAGE_WATCH) && wait > WATCH_US)
+		wait = WATCH_US;
 	k->cpu_check_us = now + (wait > 5000 ? wait : 5000);
 }
 
@@ -530,6 +540,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 	process_reset_signals();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
 	(void)setpgid(0, 0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
+	process_reset_oom();
 	process_set_name("cordon-keeper");
 	keep[n++] = fds->front;
 	for (int i = 0; i < 3; i++)

@@ -223,23 +223,16 @@ void placeholder_undo(const char *state_dir, const char *owner)
 
 void placeholder_sweep(const char *state_dir)
 {
+	int dir = state_open_existing(state_dir, "protect");
+	DIR *d = dir < 0 ? NULL : fdopendir(dir);
 	struct dirent *e;
-	struct store s;
-	int copy;
-	DIR *d;
 
-	if (store_open(&s, state_dir, false) < 0) {
-		store_close(&s);
+	if (!d) {
+		fd_close(&dir);
 		return;
 	}
-	copy = openat(s.dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	d = copy < 0 ? NULL : fdopendir(copy);
-	while (d && (e = readdir(d)))
+	while ((e = readdir(d)))
 		if (owner_is_orphan(e->d_name))
-			undo_locked(&s, e->d_name);
-	if (d)
-		closedir(d);
-	else
-		fd_close(&copy);
-	store_close(&s);
+			placeholder_undo(state_dir, e->d_name);
+	closedir(d);
 }

@@ -4,13 +4,17 @@
 #include "base/fd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,6 +104,28 @@ int process_close_others(int *keep, size_t n)
 int process_new_keyring(void)
 {
 	return syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) < 0 ? -errno : 0;
+}
+
+int process_reset_scheduling(void)
+{
+	const struct sched_param normal = { 0 };
+	int nice;
+
+	if (sched_getscheduler(0) != SCHED_OTHER && sched_setscheduler(0, SCHED_OTHER, &normal) < 0)
+		return -errno;
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, 0);
+	if (errno == 0 && nice < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
+		return -errno;
+	return personality(PER_LINUX) < 0 ? -errno : 0;
+}
+
+void process_reset_oom(void)
+{
+	char text[16];
+
+	if (fd_read_file_at(AT_FDCWD, "/proc/self/oom_score_adj", text, sizeof(text)) > 0 && text[0] == '-')
+		(void)fd_write_file_at(AT_FDCWD, "/proc/self/oom_score_adj", "0");
 }
 
 void process_set_name(const char *name)

@@ -23,6 +23,10 @@ void process_reset_signals(void);
 int process_close_others(int *keep, size_t n);
 /* A session keyring that nobody else has. -ENOSYS where the kernel has no keys: then there is nothing to leak. */
 int process_new_keyring(void);
+/* Real-time and negative priorities, an execution domain: what the caller has, a payload does not get. */
+int process_reset_scheduling(void);
+/* Never less likely to be killed than anybody else. Before the process becomes non-dumpable. */
+void process_reset_oom(void);
 void process_set_name(const char *name);
 int process_no_new_privs(void);
 
