@@ -200,15 +200,24 @@ static void remove_one(const struct store *s, const char *owner, char *line)
 		(void)unlinkat(dir, slash + 1, 0);
 }
 
+/* The last first: a placeholder may lie in another one. */
 static void undo_locked(const struct store *s, const char *owner)
 {
 	auto_free char *text = NULL;
-	char *save = NULL;
+	ssize_t n = fd_load_at(s->dir, owner, RECORD_MAX, &text);
 
-	if (fd_load_at(s->dir, owner, RECORD_MAX, &text) < 0)
+	if (n < 0)
 		return;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+	while (n > 0) {
+		char *end = text + n, *line;
+
+		if (end[-1] == '\n')
+			*--end = '\0';
+		line = memrchr(text, '\n', (size_t)(end - text));
+		line = line ? line + 1 : text;
 		remove_one(s, owner, line);
+		n = line - text;
+	}
 	(void)unlinkat(s->dir, owner, 0);
 }
 
