@@ -1,0 +1,41 @@
+#!/bin/bash
+# .git/hooks and .git/config: protected in a repository, and where there is none an absent .git stays absent for git.
+. "$(dirname "$0")/../lib.sh"
+levels container
+need git
+export GIT_CONFIG_GLOBAL=/dev/null
+git_env=(--env GIT_AUTHOR_NAME=a --env GIT_AUTHOR_EMAIL=a@b --env GIT_COMMITTER_NAME=a --env GIT_COMMITTER_EMAIL=a@b)
+guard=(--protect .git/hooks --protect .git/config "${git_env[@]}" --workdir /m)
+R=$WORK/repo
+git init -q "$R"
+echo one >"$R/file"
+hash=$(sha256sum <"$R/.git/config")
+hooks=$(ls "$R/.git/hooks")
+repo() { box --rw "$R:/m" "$@"; }
+
+ok "control: git works in a protected repository" repo "${guard[@]}" -- sh -c 'git add file && git commit -qm first && git log --oneline && git status'
+is "$(git -C "$R" log --format=%s)" first "and the host sees the commit"
+repo "${guard[@]}" -- sh -c 'echo evil >.git/hooks/pre-commit; git config core.hooksPath /m/evil; git config core.pager evil; echo evil >>.git/config
+	mv .git .git2; cp -r .git2 .git; rm -rf .git/hooks; mkdir .git/hooks; git init -q --template=/m/t; git config --file .git/config a.b c' >/dev/null 2>&1
+is "$(sha256sum <"$R/.git/config")" "$hash" "the configuration is as it was"
+is "$(ls "$R/.git/hooks")" "$hooks" "the hooks are as they were"
+ok "the repository is where it was" git -C "$R" status
+repo "${git_env[@]}" --workdir /m -- sh -c 'echo evil >.git/hooks/pre-commit; git config core.pager evil'
+isnt "$(sha256sum <"$R/.git/config")" "$hash" "control: without the rule it changes"
+
+# No repository.
+N=$WORK/none
+mkdir "$N"
+echo x >"$N/file"
+none() { box --rw "$N:/m" "${guard[@]}" "$@"; }
+like "$(none -- git status 2>&1)" "not a git repository" "git sees no repository"
+none -- git init -q >/dev/null 2>&1
+none -- sh -c 'mkdir -p .git/hooks && echo evil >.git/hooks/pre-commit; ln -s file .git; echo "gitdir: /m/x" >.git' >/dev/null 2>&1
+ok "and none is made" test ! -e "$N/.git" -a ! -L "$N/.git"
+is "$(ls -A "$N")" file "nothing is left in the directory"
+none -- git clone -q /m/x /m/y >/dev/null 2>&1
+# Inside a repository further up, git finds that one.
+mkdir "$R/sub"
+like "$(box --rw "$R:/m" "${git_env[@]}" --protect /m/sub/.git/hooks --workdir /m/sub -- git rev-parse --show-toplevel 2>&1)" '^/m$' "an absent .git does not hide the one above"
+ok "and is absent" test ! -e "$R/sub/.git"
+done_testing
