@@ -130,7 +130,7 @@ static void look_at_disk(const char *path, struct link_exit *ret)
 
 	if (statvfs(path, &fs) < 0)
 		return;
-	ret->disk_full = ret->disk_full || (fs.f_blocks && fs.f_bfree <= fs.f_blocks / 256);
+	ret->disk_full = ret->disk_full || (fs.f_blocks && fs.f_bavail <= fs.f_blocks / 256);
 	ret->inodes_full = ret->inodes_full || (fs.f_files && fs.f_ffree < 4);
 }
 
@@ -155,6 +155,8 @@ static void report_exit(struct init *init)
 	if (init->in->plan->level == LEVEL_CONTAINER) {
 		look_at_disk("/tmp", &m.exit);
 		look_at_disk(init->in->plan->home, &m.exit);
+		for (size_t i = 0; i < init->in->plan->private_count; i++)
+			look_at_disk(init->in->plan->privates[i].dest, &m.exit);
 	}
 	(void)link_send(init->in->link, &m, -1);
 	if (!init->in->plan->out_count && init->in->plan->level == LEVEL_CONTAINER)

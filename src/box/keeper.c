@@ -500,15 +500,17 @@ static void keeper_account(struct keeper *k)
 	k->report.process_refusals = usage.process_refusals;
 }
 
-/* Init went without a word: it was killed, or could not even say what failed. */
+/* Init, or the payload's child, went without a word: it was killed, or could not even say what failed. */
 static void keeper_miss_init(struct keeper *k)
 {
 	const struct link_report *p = &k->report;
 	struct cordon_error err = { 0 };
 
-	if (p->has_exit || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output || p->over_disk || p->over_memory)
+	if ((p->has_exit && p->started) || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output || p->over_disk ||
+	    p->over_memory)
 		return;
-	cordon_fail(&err, CORDON_SYSTEM, 0, "init ended %s", p->started ? "while the payload ran" : "before the payload was started");
+	cordon_fail(&err, CORDON_SYSTEM, 0, "%s ended %s", p->has_exit ? "the payload's child" : "init",
+		    p->started ? "while the payload ran" : "before the payload was started");
 	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
 	(void)fail_step(&err, "init");
 	note_error(k, &err);
@@ -571,12 +573,15 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
-	process_end(&k.init);
+	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)
+		process_end(&k.init);
 	fd_close(&k.listener);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
 		(void)cgroup_kill(&k.cgroup);
+	/* After LINK_EXITED nobody is in it any more, and init's namespaces go meanwhile. */
 	if (k.has_cgroup && cgroup_destroy(&k.cgroup) == 0)
 		plan->layers &= ~LAYER_BIT(CGROUP); /* gone: not to be looked for again */
+	process_end(&k.init);
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
 	(void)link_send_report(fds->front, &k.report);

@@ -62,6 +62,9 @@ int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, siz
 	*ret_n = 0;
 	memset(m, 0, offsetof(struct link_message, owner));
 	n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
+	/* The other end went without reading all that was sent to it. The kernel tells that first; what it said last comes after. */
+	if (n == -ECONNRESET)
+		n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
 	if (n < 0)
 		return n == -ECONNRESET ? 0 : (int)n;
 	if (n > 0 && (size_t)n >= sizeof(m->type) && (size_t)n == link_size(m->type))

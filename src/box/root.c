@@ -249,7 +249,7 @@ static int root_system(struct root *r)
 /* ---- /etc ---- */
 
 static const char *const etc_from_host[] = {
-	"alternatives", "ssl", "ld.so.cache", "localtime", "timezone", "mime.types", "services", "protocols", "fonts",
+	"alternatives", "ssl", "ld.so.cache", "localtime", "services", "protocols", "fonts",
 	"java-17-openjdk", "java-21-openjdk",
 };
 
@@ -368,12 +368,11 @@ static int root_dev(struct root *r)
 	return lay(r, fd, "dev/pts");
 }
 
-/* Of /proc, what tells about the host or reaches into it is covered: by an empty file or directory, or read-only. */
-static const char *const proc_masked[] = {
-	"acpi", "asound", "interrupts", "kcore", "keys", "key-users", "kmsg", "latency_stats", "sched_debug", "scsi",
-	"sysrq-trigger", "timer_list",
-};
-static const char *const proc_read_only[] = { "sys", "bus", "fs", "irq" };
+/* Of /proc, what anybody may read and tells about the host is covered by an empty file or directory. What only the host's root may
+ * read or write (kcore, kmsg, sysrq-trigger …) is out of reach: no id of a box is the host's root. */
+static const char *const proc_masked[] = { "acpi", "asound", "interrupts", "keys", "key-users", "latency_stats", "scsi" };
+/* Read-only all the same: this one has been written to by uid tricks elsewhere. */
+static const char *const proc_read_only[] = { "sys" };
 
 static int proc_cover(struct root *r, int proc, const char *name, int empty_dir, int empty_file)
 {
