@@ -77,19 +77,33 @@ bool yaml_is_null(const struct yaml_node *node)
 	       (!*node->text || strcmp(node->text, "~") == 0 || strcasecmp(node->text, "null") == 0);
 }
 
+/* Piece by piece: fy_token_get_text() of libfyaml 0.7 leaks where a text has many pieces (escapes, lines). */
+static int token_text(struct fy_token *token, struct str *text)
+{
+	struct fy_token_iter *iter = fy_token_iter_create(token);
+	const struct fy_iter_chunk *chunk = NULL;
+	int failed = 0;
+
+	if (!iter)
+		return -1;
+	while ((chunk = fy_token_iter_chunk_next(iter, chunk, &failed)))
+		str_add_bytes(text, chunk->str, chunk->len);
+	fy_token_iter_destroy(iter);
+	return failed ? -1 : 0;
+}
+
 /* The text of a scalar, which C code can hold. */
 static int scalar_text(struct reader *r, struct fy_event *event, struct place at, char **ret)
 {
-	size_t len = 0;
-	const char *text = event->scalar.value ? fy_token_get_text(event->scalar.value, &len) : "";
+	auto_str struct str text = { 0 };
 
-	if (!text)
+	if (event->scalar.value && token_text(event->scalar.value, &text) < 0)
 		return refuse(r, at, "a value that cannot be read", "check the escapes in it");
-	if (memchr(text, 0, len))
+	if (text.len && memchr(text.data, 0, text.len))
 		return refuse(r, at, "a NUL character in a value", "remove it");
-	if (!json_is_utf8(text, len))
+	if (!json_is_utf8(text.data, text.len))
 		return refuse(r, at, "a value that is not UTF-8", "check the escapes in it");
-	*ret = strndup(text, len);
+	*ret = str_take(&text);
 	return *ret ? 0 : fail_memory(r->err);
 }
 

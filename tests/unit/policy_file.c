@@ -234,6 +234,26 @@ static void test_hostile(void)
 	refused("only NUL", calloc(1, 1), 1);
 }
 
+/* A text of many escapes comes in many pieces; nothing of it is lost or left behind. */
+static void test_pieces(void)
+{
+	auto_str struct str s = { 0 };
+	struct cordon_policy *p = NULL;
+	struct cordon_error err = { 0 };
+
+	str_add(&s, "version: 1\nprocess: {env: {A: \"");
+	for (int i = 0; i < 1000; i++)
+		str_add(&s, "\\tx");
+	str_add(&s, "\", B: '");
+	for (int i = 0; i < 1000; i++)
+		str_add(&s, "''y");
+	str_add(&s, "'}}\n");
+	ok(parse(&p, s.data, &err) == 0 && strlen(policy_list(p, OPT_ENV)->v[1]) == 2000 &&
+		   strlen(policy_list(p, OPT_ENV)->v[3]) == 2000,
+	   "a thousand escapes: %s", err.message);
+	cordon_policy_free(p);
+}
+
 /* Many different variables are many different keys: the bound holds there, too. */
 static void test_many(void)
 {
@@ -257,6 +277,7 @@ static void test_many(void)
 		str_addf(&s, "V%d: x, ", i);
 	str_add(&s, "}}\n");
 	text = str_take(&s);
+	test_pieces();
 	refused("five thousand are not", text, strlen(text));
 }
 
