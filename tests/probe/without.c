@@ -4,7 +4,7 @@
  *
  *	landlock       landlock_create_ruleset EOPNOTSUPP, as on a kernel that has it switched off
  *	landlock-none  the same ENOSYS, as on an old kernel
- *	namespaces     clone3 and unshare EPERM wherever they make a namespace (clone3: always, since its flags lie behind a pointer)
+ *	namespaces     clone and unshare EPERM wherever they make a namespace, and clone3 ENOSYS, as in an unprivileged container
  *	clone3         clone3 ENOSYS
  *	seccomp        seccomp() EINVAL
  *	mounts         fsopen, open_tree, move_mount, mount_setattr ENOSYS
@@ -41,7 +41,7 @@ static void refuse(unsigned nr, unsigned errnum)
 
 static void refuse_namespaces(void)
 {
-	refuse(SYS_clone3, EPERM);
+	refuse(SYS_clone3, ENOSYS);
 	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 1, 0));
 	add((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4));
 	add((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])));

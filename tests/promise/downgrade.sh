@@ -1,0 +1,81 @@
+#!/bin/bash
+# Never weaker in silence: where a layer cannot be had, nothing runs, and the error says which, why and what to do. --degrade is
+# the only way around, and it shows in the result.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+without=$(dirname "$PROBE")/without
+lacking() { # WHAT FLAG… -- COMMAND: on a host without that
+	local what=$1
+	shift
+	timeout 60 "$without" "$what" -- "$CORDON" run --level "$LEVEL" "$@"
+}
+# refusal WHAT PATTERN: nothing starts; the reason is told with a hint.
+refusal() {
+	lacking "$1" -- sh -c 'echo started' >"$WORK/out" 2>"$WORK/err"
+	is "$? $(cat "$WORK/out")" "125 " "without $1: nothing runs"
+	like "$(cat "$WORK/err")" "$2" "without $1: the error says what is missing"
+	like "$(cat "$WORK/err")" 'hint:' "without $1: and what to do"
+	lacking "$1" --json -- sh -c 'echo started' >"$WORK/.result" 2>/dev/null
+	isnt "$(field error.message)" "" "without $1: in JSON, too"
+	is "$(field stdout)" "" "without $1: nothing ran there either"
+}
+is "$(lacking 999=38 -- echo fine)" fine "control: on a host that lacks nothing it runs"
+is "$(lacking clone3 -- echo fine)" fine "without clone3, as in a container, it runs"
+is "$(lacking keyctl -- echo fine)" fine "without keyrings it runs"
+refusal landlock Landlock
+refusal landlock-none Landlock
+refusal seccomp seccomp
+if [ "$LEVEL" = process ]; then
+	is "$(lacking namespaces -- echo fine)" fine "process level needs no namespaces"
+	refused "and cannot do without Landlock" lacking landlock --degrade landlock -- true
+	refused "nor without seccomp" lacking seccomp --degrade seccomp -- true
+else
+	refusal namespaces 'namespace'
+	refusal mounts '.'
+	# With --degrade: it runs, and says so.
+	for layer in landlock seccomp; do
+		lacking $layer --degrade $layer --json -- echo started >"$WORK/.result" 2>/dev/null
+		is "$(field stdout)" started "--degrade $layer: it runs"
+		is "$(field isolation.degraded)" $layer "--degrade $layer: the result says so"
+		unlike "$(field isolation.layers)" "$layer" "--degrade $layer: it is not among the layers"
+		box --degrade $layer --json -- echo started >"$WORK/.result" 2>/dev/null
+		is "$(field isolation.degraded)" "" "--degrade $layer where it can be had takes nothing away"
+		like "$(field isolation.layers)" "$layer" "--degrade $layer where it can be had: it is among the layers"
+		refused "--degrade of another layer does not help against a missing $layer" lacking $layer --degrade netns -- true
+	done
+	for layer in mountns pidns no_new_privs rlimits nonsense; do
+		refused "--degrade $layer is no choice" box --degrade $layer -- true
+	done
+	# What is degraded can be refused by policy.
+	printf 'version: 1\n' >"$WORK/p.yaml"
+	refused "a request cannot degrade a policy" box --policy "$WORK/p.yaml" --degrade landlock -- true
+fi
+# Other levels are not there, and not replaced.
+for level in vm wasm; do
+	"$CORDON" run --level $level -- sh -c 'echo started' >"$WORK/out" 2>"$WORK/err"
+	isnt "$? $(cat "$WORK/out")" "0 started" "level $level is not replaced by another"
+	like "$(cat "$WORK/err")" 'not built in' "level $level: the error says so"
+done
+# No user namespaces at all: the sysctl of a user namespace of our own, so that the host's stays as it is.
+if [ "$ME" = user ] && [ "$LEVEL" = container ]; then
+	none() { unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"' sh "$@"; }
+	if none true 2>/dev/null; then
+		none "$CORDON" run -- sh -c 'echo started' >"$WORK/out" 2>"$WORK/err"
+		is "$? $(cat "$WORK/out")" "125 " "max_user_namespaces 0: nothing runs"
+		like "$(cat "$WORK/err")" 'max_user_namespaces' "the error names the setting"
+	else
+		skip "max_user_namespaces 0" "no user namespace to try it in"
+	fi
+fi
+# The result tells what really held.
+result -- true
+want="landlock no_new_privs rlimits seccomp"
+[ "$LEVEL" = process ] || want="$want cgroupns ipcns mountns netns pidns userns utsns"
+is "$(field isolation.layers | grep -vx cgroup | sort | xargs)" "$(echo "$want" | tr ' ' '\n' | sort | xargs)" "the layers of the result"
+is "$(field isolation.level)" "$LEVEL" "the level of the result"
+if [ "$(field isolation.limit_source)" = cgroup ]; then
+	ok "--require cgroup where there is one" box --require cgroup -- true
+else
+	refused "--require cgroup where there is none" box --require cgroup -- true
+fi
+done_testing
