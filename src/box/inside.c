@@ -414,8 +414,14 @@ static int payload_seccomp(struct inside *in)
 	if (!has(in, LAYER_BIT(SECCOMP)))
 		return 0;
 	r = seccomp_install(&filter, in->plan->seccomp.notify);
-	if (r < 0)
-		return fail(in, -r, "install the seccomp filter");
+	if (r < 0 && in->plan->level == LEVEL_CONTAINER && (in->plan->may_degrade & LAYER_BIT(SECCOMP)))
+		return 0; /* not applied: the keeper tells it */
+	if (r < 0) {
+		cordon_fail(in->err, CORDON_UNAVAILABLE, -r, "install the seccomp filter");
+		return fail_hint(in->err, "the kernel needs CONFIG_SECCOMP_FILTER, 5.0 or later, and no listener of another filter%s",
+				 in->plan->level == LEVEL_CONTAINER ? "; --degrade seccomp accepts a weaker box" :
+								      "; process level cannot do without it");
+	}
 	in->applied |= LAYER_BIT(SECCOMP);
 	if (!in->plan->seccomp.notify)
 		return 0;

@@ -294,6 +294,7 @@ static void from_init(struct keeper *k)
 	case LINK_STARTED:
 		k->report.started = true;
 		k->report.layers = m.layers;
+		k->plan->degraded |= k->plan->layers & k->plan->may_degrade & ~m.layers;
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);

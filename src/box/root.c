@@ -579,8 +579,10 @@ static int root_skeleton(struct root *r)
 	for (size_t i = 0; i < r->plan->private_count; i++)
 		privates += r->plan->privates[i].size_bytes;
 	fd = mount_new_tmpfs(rest - privates, l->inodes / 2 + 256, "0755", PRIVATE);
-	if (fd < 0)
-		return fail(r, -fd, "mount", "tmpfs");
+	if (fd < 0) {
+		fail(r, -fd, "mount", "tmpfs");
+		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); --level process does without") : -1;
+	}
 	for (size_t i = 0; n < 0 && i < ARRAY_LEN(places); i++)
 		n = mount_attach(fd, AT_FDCWD, places[i]);
 	if (n < 0)
