@@ -67,24 +67,26 @@ static int read_path(const struct seccomp_event *e, char *buf, size_t size)
 /* Whether the kernel will let it run: the file is one of the listed, by inode. */
 static bool is_listed(const struct cordon_plan *plan, int pid, const char *path)
 {
-	char root_path[64];
+	char link[64], cwd[4096] = "/", full[4096 + LINK_DENIAL_TEXT];
 	auto_close int root = -1, fd = -1;
 	struct stat st, listed;
+	ssize_t n;
 
-	snprintf(root_path, sizeof(root_path), "/proc/%d/%s", pid, *path == '/' ? "root" : "cwd");
-	root = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
+	snprintf(link, sizeof(link), "/proc/%d/root", pid);
+	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
+	n = readlink(link, cwd, sizeof(cwd) - 1);
+	if (root < 0 || n < 0)
 		return true; /* not to be told: no false report */
-	fd = fd_openat2(root, path, O_PATH, 0, *path == '/' ? RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS : RESOLVE_NO_MAGICLINKS);
+	cwd[n] = '\0';
+	snprintf(full, sizeof(full), "%s/%s", *path == '/' ? "" : cwd, path);
+	fd = fd_openat2(root, full, O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS); /* never against our own root */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return true; /* not there: ENOENT is no denial */
 	for (size_t i = 0; i < plan->command_paths.n; i++) {
-		auto_close int at = -1;
+		auto_close int at = fd_openat2(root, plan->command_paths.v[i], O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
-		snprintf(root_path, sizeof(root_path), "/proc/%d/root", pid);
-		at = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		if (at >= 0 && fstatat(at, plan->command_paths.v[i] + 1, &listed, 0) == 0 && listed.st_dev == st.st_dev &&
-		    listed.st_ino == st.st_ino)
+		if (at >= 0 && fstat(at, &listed) == 0 && listed.st_dev == st.st_dev && listed.st_ino == st.st_ino)
 			return true;
 	}
 	return false;

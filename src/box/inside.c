@@ -488,10 +488,10 @@ int inside_become_payload(struct inside *in)
 		{ "stdio", payload_stdio, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },
+		{ "gate", payload_gate, 0 },		 /* before any path: ".." at the root must not lead into the host's tree */
 		{ "workdir", payload_workdir, 0 },	 /* with the payload's own rights */
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
 		{ "landlock", payload_landlock, 0 },	 /* after every open */
-		{ "gate", payload_gate, 0 },
 		{ "seccomp", payload_seccomp, 0 },	 /* last: what comes before needs its syscalls */
 		{ "started", payload_started, 0 },
 		{ "exec", payload_exec, 0 },

@@ -55,6 +55,14 @@ int link_send_report(int sock, const struct link_report *report)
 	return r < 0 ? r : fd_send(sock, report, sizeof(*report), NULL, 0);
 }
 
+int link_receive_report(int sock, struct link_report *ret_report)
+{
+	size_t none;
+	ssize_t n = fd_recv(sock, ret_report, sizeof(*ret_report), NULL, 0, &none);
+
+	return n == sizeof(*ret_report) ? 0 : n < 0 ? (int)n : -EPROTO;
+}
+
 int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n)
 {
 	ssize_t n;
@@ -62,9 +70,6 @@ int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, siz
 	*ret_n = 0;
 	memset(m, 0, offsetof(struct link_message, owner));
 	n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
-	/* The other end went without reading all that was sent to it. The kernel tells that first; what it said last comes after. */
-	if (n == -ECONNRESET)
-		n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
 	if (n < 0)
 		return n == -ECONNRESET ? 0 : (int)n;
 	if (n > 0 && (size_t)n >= sizeof(m->type) && (size_t)n == link_size(m->type))

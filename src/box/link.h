@@ -83,6 +83,7 @@ struct link_message {
 };
 
 int link_send_report(int sock, const struct link_report *report); /* LINK_REPORT and the report itself */
+int link_receive_report(int sock, struct link_report *ret_report); /* what follows LINK_REPORT */
 /* 0 or -errno. fd -1: none. */
 int link_send(int sock, const struct link_message *m, int fd);
 int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t n);

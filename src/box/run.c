@@ -215,7 +215,7 @@ static bool from_keeper(struct front *f)
 		collect_file(&f->collect, &m.file, fd);
 		break;
 	case LINK_REPORT:
-		f->reported = fd_read_full(f->keeper, &f->report, sizeof(f->report)) == sizeof(f->report);
+		f->reported = link_receive_report(f->keeper, &f->report) == 0;
 		if (!f->reported)
 			return false;
 		break;

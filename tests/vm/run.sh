@@ -96,7 +96,7 @@ list_files() {
 }
 list_files | while read -r f; do if [ -e "$repo/$f" ] || [ -L "$repo/$f" ]; then printf '%s\n' "$f"; fi; done > "$run/files"
 tar -cf "$run/job.tar" --owner=0 --group=0 --mode=go=u-w -C "$run/root" usr/local
-tar -rf "$run/job.tar" --owner=0 --group=0 --mode=go=u-w -C "$repo" --transform "s|^|${repo#/}/|;" -T "$run/files" \
+tar -rf "$run/job.tar" --owner=0 --group=0 --mode=go=u-w -C "$repo" --transform "s|^|${repo#/}/|S" -T "$run/files" \
 	--ignore-failed-read --warning=no-file-changed || [ $? = 1 ]
 truncate -s %1M "$run/job.tar"
 
