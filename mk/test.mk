@@ -1,0 +1,21 @@
+# make test: unit tests, then every tests/DIR/*.sh as root, as an ordinary user, at process level and without user namespaces, the
+# fuzzers' corpus, and docs/PROMISES.md. See tests/all.sh. TESTS="tests/promise/view.sh …" runs only these, as whoever calls.
+TEST_PACKAGES := gcc libc6-dev libfyaml-dev libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config
+UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
+TESTS ?=
+
+.PHONY: test test-packages unit check-promises
+test: test-packages
+	@$(MAKE) --no-print-directory all probe unit
+	@V=$(V) CORDON=$(CURDIR)/$(B)/cordon tests/all.sh $(TESTS)
+test-packages:
+	@sh tools/need.sh $(TEST_PACKAGES)
+
+unit: $(UNIT)
+$(B)/unit/%: tests/unit/%.c $(B)/libcordon.a $(wildcard tests/unit/*.h)
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(B)/libcordon.a $(LDFLAGS_$(V)) -lfyaml $(UNIT_LIBS_$*) -pthread -o $@
+
+check-promises:
+	@sh tools/check-promises.sh
+-include $(UNIT:%=%.d)
