@@ -95,13 +95,16 @@ static void reap(struct init *init, int flags)
 static void end_children(struct init *init)
 {
 	for (int round = 0; round < 10000; round++) {
-		char path[64], text[4096], *at = text;
+		char path[64], text[4096], *at = text, *end;
 		ssize_t n;
 
 		snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
 		n = fd_read_file_at(AT_FDCWD, path, text, sizeof(text));
 		if (n <= 0)
 			break;
+		/* A number that the buffer cut is another process's. */
+		if ((size_t)n == sizeof(text) - 1 && (end = strrchr(text, ' ')))
+			*end = '\0';
 		for (long pid; (pid = strtol(at, &at, 10)) > 0;)
 			(void)kill((pid_t)pid, SIGKILL);
 		reap(init, WNOHANG);
