@@ -52,7 +52,7 @@ struct keeper {
 	bool has_cgroup;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, denied;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, denied;
 	bool ending, done, front_gone, swept;
 	struct link_report report;
 };
@@ -414,6 +414,19 @@ static void on_listener(struct keeper *k, short events, uint64_t now)
 		k->throttle_us = now + 1000;
 }
 
+/* A payload can make events in a watched directory as fast as it likes: look at most a hundred times a second. */
+static void on_guard(struct keeper *k, uint64_t now)
+{
+	struct cordon_error err = { 0 };
+
+	k->guard_us = now + 10000;
+	if (guard_check(&k->prepared.guard, k->plan, &err) == 0)
+		return;
+	note_error(k, &err);
+	k->report.cancelled = true;
+	keeper_end(k);
+}
+
 static int next_timeout_ms(const struct keeper *k, uint64_t now)
 {
 	uint64_t at = k->deadline_us;
@@ -422,6 +435,8 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 		at = k->cpu_check_us;
 	if (k->throttle_us > now && k->throttle_us < at)
 		at = k->throttle_us;
+	if (k->guard_us > now && k->guard_us < at)
+		at = k->guard_us;
 	if (at <= now)
 		return 0;
 	at = (at - now + 999) / 1000;
@@ -437,12 +452,15 @@ static bool keeper_turn(struct keeper *k)
 		{ .fd = k->front_gone ? -1 : k->fds->front, .events = POLLIN },
 		{ .fd = k->init, .events = POLLIN },
 		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
+		{ .fd = k->guard_us > now ? -1 : k->prepared.guard.fd, .events = POLLIN },
 	};
 
 	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
 	now = clock_us();
 	if (fds[3].revents)
 		on_listener(k, fds[3].revents, now);
+	if (fds[4].revents)
+		on_guard(k, now);
 	if (fds[0].revents) {
 		from_init(k);
 		return true;

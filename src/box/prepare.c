@@ -106,7 +106,7 @@ int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *re
 		p->uid = plan->process_uid;
 		p->gid = plan->process_gid;
 	}
-	if (plan->protect_count && placeholder_make(plan, owner, err) < 0)
+	if (plan->protect_count && (placeholder_make(plan, owner, err) < 0 || guard_begin(&p->guard, plan, err) < 0))
 		return fail_step(err, "protect");
 	if (scratch_make(plan, owner, p, err) < 0)
 		return fail_step(err, "scratch");
@@ -128,5 +128,6 @@ void prepare_done(struct prepared *p)
 	free(p->work);
 	free(p->scratch_path);
 	fd_close(&p->scratch);
+	guard_done(&p->guard);
 	*p = (struct prepared)PREPARED_INIT;
 }

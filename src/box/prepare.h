@@ -5,6 +5,7 @@
 #ifndef BOX_PREPARE_H
 #define BOX_PREPARE_H
 
+#include "box/guard.h"
 #include "plan/plan.h"
 
 struct prepared {
@@ -15,8 +16,9 @@ struct prepared {
 	char *work;        /* process level: the private directory, which is also the home */
 	uid_t uid;         /* the payload's id on the host; as root, uid + 1 is init's */
 	gid_t gid;
+	struct guard guard; /* over protected paths */
 };
-#define PREPARED_INIT { .scratch = -1 }
+#define PREPARED_INIT { .scratch = -1, .guard = GUARD_INIT }
 
 /* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */
 int prepare_scope(struct cordon_plan *plan, const char *owner);
