@@ -207,10 +207,14 @@ ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max, size_t *
 	};
 	size_t n = 0;
 	ssize_t got;
+	bool reset = false;
 
-	do
+	do {
 		got = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
-	while (got < 0 && errno == EINTR);
+		/* The other end went without reading all that was sent to it: the kernel tells that first, once. What it said
+		 * last is still there. */
+		reset = got < 0 && errno == ECONNRESET && !reset;
+	} while (reset || (got < 0 && errno == EINTR));
 	if (got < 0)
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
