@@ -1,4 +1,7 @@
-/* Presets: policies by name. Those of profiles/ are part of the program; the configuration's preset_dir adds to and overrides them. */
+/*
+ * Presets: policies by name. Those of profiles/ are part of the program; the configuration's preset_dir adds to and
+ * overrides them.
+ */
 #ifndef POLICY_PRESET_H
 #define POLICY_PRESET_H
 

@@ -1,14 +1,14 @@
 /*
  * Which mounts a request may have. A source is opened (O_PATH) and its real path taken, so that no symlink leads out of
- * files.allowed_read and files.allowed_write; that real path is what the narrowed policy holds, and its DEST is noted as requested,
- * so that whoever mounts it follows no symlink either. The rules:
+ * files.allowed_read and files.allowed_write; that real path is what the narrowed policy holds, and its DEST is noted as
+ * requested, so that whoever mounts it follows no symlink either. The rules:
  *
  *  - a mount that the policy has already may be repeated; a writable one may be asked for as readable, and then is;
  *  - anything else must come from allowed_write, or for reading from allowed_read or allowed_write;
  *  - it goes neither over, into nor around what the policy mounts, nor into the system's own directories, nor into or (for
  *    private directories) around a protected path: that could replace what the operator put there;
- *  - a writable source may not overlap one that the policy mounts writable, nor begin inside of a protected path: a second way
- *    to the same files would go around files.protect.
+ *  - a writable source may not overlap one that the policy mounts writable, nor begin inside of a protected path: a second
+ *    way to the same files would go around files.protect.
  *
  * Runs in the front, with the rights of the operator's program.
  */

@@ -1,8 +1,8 @@
 /*
- * effective(policy, request) is never wider than the policy: over many generated pairs, against a slow reference that knows
- * nothing of how narrowing works. The reference walks a small real tree and compares what could be read and written, by inode; which
- * mount each probed path of the box shows; and every other value by what it means. That the reference can say no is tested as
- * well: each granted policy is widened by hand in every way, and must then be found wider.
+ * effective(policy, request) is never wider than the policy: over many generated pairs, against a slow reference that
+ * knows nothing of how narrowing works. The reference walks a small real tree and compares what could be read and written,
+ * by inode; which mount each probed path of the box shows; and every other value by what it means. That the reference can
+ * say no is tested as well: a policy is widened by hand in every way, and must then be found wider.
  */
 #include "policy/policy.h"
 #include "tap.h"
