@@ -1,0 +1,107 @@
+#!/bin/bash
+# What is written that is not a host mount is bounded in bytes and in files: /tmp, the home, /dev/shm, tmpfs of one's own, scratch on disk.
+. "$(dirname "$0")/../lib.sh"
+levels container
+works_here || skip_all "no boxes of level $LEVEL here"
+need python3
+
+fill='import os, sys
+n = 0
+try:
+    with open(sys.argv[1] + "/f", "wb", buffering=0) as f:
+        while n < int(sys.argv[2]) << 20:
+            n += f.write(b"x" * 65536)
+except OSError as e:
+    print(n >> 20, e.errno)
+    sys.exit(5)
+print(n >> 20)'
+inodes='import os, sys
+n = 0
+try:
+    for i in range(int(sys.argv[2])):
+        os.close(os.open(f"{sys.argv[1]}/{i}", os.O_CREAT | os.O_WRONLY))
+        n += 1
+except OSError as e:
+    print(n, e.errno)
+    sys.exit(6)
+print(n)'
+
+# ---- bytes ----
+for place in /tmp /dev/shm /home/agent; do
+	result --disk 40M --tmp 20M -- python3 -c "$fill" "$place" 10
+	expect "control: 10 MB fit into $place" status=success stdout=$'10\n'
+	result --disk 40M --tmp 20M -- python3 -c "$fill" "$place" 60
+	expect "60 MB do not fit into $place" status=resource_exceeded limit=disk exit_code=5 'stdout=~^(1[0-9]|2[0-9]|3[0-9]) 28$'
+done
+result --tmp 1M -- python3 -c "$fill" /tmp 5
+expect "files.tmp is the size of /tmp" status=resource_exceeded 'stdout=~^(0|1) 28$'
+result --tmp 20M -- python3 -c "$fill" /tmp 5
+expect "control: 5 MB into 20M" status=success stdout=$'5\n'
+result --tmpfs /cache:2M -- python3 -c "$fill" /cache 5
+expect "a tmpfs of one's own has its size" exit_code=5 'stdout=~^(1|2) 28$'
+result --tmpfs /cache:8M -- python3 -c "$fill" /cache 5
+expect "control: and is writable up to it" status=success stdout=$'5\n'
+# Everything together stays within limits.disk.
+result --disk 40M --tmp 20M --tmpfs /cache:5M -- python3 -c '
+import os
+n = 0
+for place in ("/tmp", "/dev/shm", "/home/agent", "/cache"):
+    try:
+        with open(place + "/f", "wb", buffering=0) as f:
+            while True:
+                n += f.write(b"x" * 65536)
+    except OSError:
+        pass
+print(n >> 20)'
+like "$(field stdout)" '^(2[5-9]|3[0-9]|40)$' "all places together hold no more than limits.disk"
+
+# ---- inodes ----
+for place in /tmp /home/agent /dev/shm; do
+	result --inodes 400 -- python3 -c "$inodes" "$place" 100
+	expect "control: 100 files in $place" status=success stdout=$'100\n'
+	result --inodes 400 -- python3 -c "$inodes" "$place" 1000
+	expect "1000 files do not fit into 400 in $place" status=resource_exceeded limit=inodes exit_code=6 'stdout=~^[0-9]+ 28$'
+done
+result --inodes 400 -- python3 -c '
+import os
+n = 0
+for place in ("/tmp", "/dev/shm", "/home/agent"):
+    try:
+        for i in range(2000):
+            os.close(os.open(f"{place}/{i}", os.O_CREAT | os.O_WRONLY))
+            n += 1
+    except OSError:
+        pass
+print(n)'
+like "$(field stdout)" '^([1-3][0-9][0-9]|400)$' "all places together hold no more than limits.inodes"
+
+# ---- a plan that cannot hold is refused ----
+status 125 "a disk that memory cannot hold is refused" "$CORDON" run --memory 64M --disk 128M -- true
+like "$ERR" 'cannot be held by limits.memory' "and says so"
+status 125 "a /tmp that leaves nothing is refused" "$CORDON" run --disk 10M --tmp 10M -- true
+
+# ---- on disk ----
+# shellcheck disable=SC2016
+if box --storage disk -- sh -c 'echo x >"$HOME/x"' >/dev/null 2>&1; then
+	for place in /tmp /home/agent; do
+		result --storage disk --memory 64M --disk 100M --tmp 48M --file-size 1G -- python3 -c "$fill" "$place" 30
+		expect "control: 30 MB on disk in $place" status=success stdout=$'30\n'
+		result --storage disk --memory 64M --disk 100M --tmp 48M --file-size 1G -- sh -c "python3 -c '$fill' $place 400; sleep 5; exit 5"
+		expect "400 MB do not fit on disk in $place" status=resource_exceeded limit=disk
+	done
+	result --storage disk --memory 64M --disk 100M --inodes 500 -- sh -c "python3 -c '$inodes' /home/agent 3000; sleep 5; exit 6"
+	expect "3000 files do not fit on disk into 500" status=resource_exceeded 'limit=~^(inodes|disk)$'
+	left=$(find /var/tmp -maxdepth 1 -name 'cordon-*' -newer "$WORK/.result" 2>/dev/null)
+	is "$left" "" "nothing is left in the scratch directory"
+	result --storage disk --keep -- sh -c 'echo kept >"$HOME/x"'
+	kept=$(field kept)
+	if [ -n "$kept" ]; then
+		isnt "$(find "$kept" -name x 2>/dev/null)" "" "--keep keeps it and says where"
+		defer rm -rf "$kept"
+	else
+		fail "--keep says where" "$(cat "$WORK/.result")"
+	fi
+else
+	fail "storage: disk works" "$(box --storage disk -- true 2>&1)"
+fi
+done_testing

@@ -1,0 +1,118 @@
+#!/bin/bash
+# Memory of every kind is bounded: anonymous, files in memory, page cache, shared, System V, pipes. The neighbours live on.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+works_here || skip_all "no boxes of level $LEVEL here"
+need python3
+
+cat >"$WORK/eat.py" <<'PY'
+"""eat.py KIND MEGABYTES: takes that much memory of one kind in pieces of a megabyte, holds it and says so."""
+import ctypes, mmap, os, sys
+kind, pieces = sys.argv[1], int(sys.argv[2])
+M = 1 << 20
+held = []
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+for i in range(pieces):
+    if kind == "anonymous":
+        held.append(bytearray(b"x") * M)
+    elif kind == "shared":
+        m = mmap.mmap(-1, M)
+        m.write(b"x" * M)
+        held.append(m)
+    elif kind in ("/tmp", "/dev/shm", "home"):
+        with open(f"{os.environ['HOME'] if kind == 'home' else kind}/{i}", "wb") as f:
+            f.write(b"x" * M)
+    elif kind == "sysv":
+        n = libc.shmget(0, M, 0o1600)
+        if n < 0:
+            raise OSError(ctypes.get_errno(), "shmget")
+        at = libc.shmat(n, None, 0)
+        ctypes.memset(at, 1, M)
+    elif kind == "memfd":
+        fd = os.memfd_create("x")
+        os.write(fd, b"x" * M)
+        held.append(fd)
+    elif kind == "pipes":
+        for _ in range(16):
+            r, w = os.pipe()
+            os.set_blocking(w, False)
+            if os.write(w, b"x" * 65536) < 65536:
+                sys.exit("the kernel's own bound on pipes")
+    elif kind == "children":
+        if os.fork() == 0:
+            x = bytearray(b"x") * (8 * M)
+            import time
+            time.sleep(60)
+print("held", flush=True)
+PY
+eat() { result --ro "$WORK/eat.py:/opt/eat.py" --open-files 65536 "${flags[@]}" -- python3 /opt/eat.py "$@"; }
+
+# The neighbour runs all along and must not notice.
+box --timeout 50s -- sh -c 'while [ ! -e /tmp/stop ]; do sleep 0.2; echo alive; done' >"$WORK/neighbour" 2>&1 &
+neighbour=$!
+defer kill "$neighbour"
+
+flags=(--memory 96M)
+result -- true
+source=$(field isolation.limit_source)
+note "limits come from $source"
+
+kinds=(anonymous shared memfd pipes)
+[ "$LEVEL" = container ] && kinds+=(/tmp /dev/shm home sysv)
+for kind in "${kinds[@]}"; do
+	flags=(--memory 512M --tmp 200M --disk 450M)
+	[ "$LEVEL" = process ] && flags=(--memory 512M)
+	eat "$kind" 40
+	expect "control: 40 MB of $kind memory fit into 512M" status=success stdout=$'held\n' limit=
+done
+
+# What the kernel counts (cgroup) ends in resource_exceeded; without cgroups a process gets ENOMEM or is seen by the keeper.
+for kind in anonymous shared memfd pipes sysv; do
+	[ "$kind" = sysv ] && [ "$LEVEL" = process ] && continue
+	flags=(--memory 96M)
+	eat "$kind" 400
+	if [ "$source" = cgroup ]; then
+		expect "400 MB of $kind memory do not fit into 96M" status=resource_exceeded limit=memory stdout= \
+			memory_peak_bytes='<104857600' 'memory_peak_bytes=>62914560'
+	elif [ "$kind" = anonymous ]; then
+		expect "400 MB of $kind memory do not fit into 96M (watch)" status='~^(error|resource_exceeded)$' stdout=
+	else
+		# Polling: it must end, whether by the keeper or by the kernel's own bounds, and never with success.
+		expect "400 MB of $kind memory do not fit into 96M (watch)" status='~^(error|resource_exceeded)$' stdout=
+	fi
+done
+
+if [ "$LEVEL" = container ]; then
+	for kind in /tmp /dev/shm home; do
+		flags=(--memory 96M)
+		eat "$kind" 400
+		expect "400 MB in $kind do not fit into 96M" status='~^(error|resource_exceeded)$' stdout= limit='~^(memory|disk)$' \
+			memory_peak_bytes='<110000000'
+	done
+fi
+
+flags=(--memory 96M --pids 64)
+eat children 40
+if [ "$source" = cgroup ]; then
+	expect "forty children of 8 MB each do not fit together" status='~^(resource_exceeded|success)$'
+	expect "and never had more than 96M" memory_peak_bytes='<104857600'
+else
+	expect "forty children of 8 MB each do not fit together (watch)" status='~^(resource_exceeded|error|success)$'
+fi
+
+# Page cache of a host directory: reclaimed, not fatal, and bounded.
+mkdir "$WORK/data"
+head -c 200M /dev/zero >"$WORK/data/big"
+result --ro "$WORK/data:/data" --memory 64M -- sh -c 'cat /data/big /data/big | wc -c'
+expect "reading 400 MB of files within 64M works" status=success stdout=$'419430400\n'
+[ "$source" = cgroup ] && expect "and the page cache stays within the limit" memory_peak_bytes='<68000000'
+
+result --memory 64M -- python3 -c 'x = bytearray(30 << 20); print(len(x))'
+expect "the peak is what was used" status=success 'memory_peak_bytes=>31000000' 'memory_peak_bytes=<68000000'
+result -- true
+expect "and small where little was used" status=success 'memory_peak_bytes=>50000' 'memory_peak_bytes=<30000000'
+
+ok "the neighbour lives" kill -0 "$neighbour"
+like "$(tail -n 1 "$WORK/neighbour")" '^alive$' "and works"
+done_testing

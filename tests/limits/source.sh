@@ -1,0 +1,29 @@
+#!/bin/bash
+# Where limits come from is said, and what cannot be had is refused: cgroup, or watch.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+works_here || skip_all "no boxes of level $LEVEL here"
+result -- true
+source=$(field isolation.limit_source)
+like "$source" '^(cgroup|watch)$' "the result names the source ($source)"
+if [ "$source" = cgroup ]; then
+	like "$(field isolation.layers | tr '\n' ' ')" 'cgroup ' "and the cgroup is among the layers"
+	result --require cgroup -- echo here
+	expect "--require cgroup is content" status=success stdout=$'here\n'
+else
+	result --require cgroup -- echo here
+	expect "--require cgroup refuses to run" status=failed stdout= error.code=unavailable 'error.message=~cgroup' 'error.hint=~.'
+	is "$RESULT_STATUS" 125 "with exit status 125"
+	status 0 "control: without it the same runs" box -- true
+	like "$("$CORDON" plan -- true 2>&1)" 'watch' "the plan says watch beforehand"
+fi
+result --require seccomp -- true
+expect "--require of another layer" status=success
+result --require nonsense -- true
+expect "--require of none" status=failed 'error.message=~nonsense'
+if [ "$source" = watch ] && [ "$ME" = user ]; then
+	note "watch: memory, processes and CPU time still hold; see the other files of tests/limits, which ran like this"
+	result --memory 64M -- python3 -c 'import mmap; x = [mmap.mmap(-1, 1 << 20) for _ in range(300)]; [m.write(b"x" * (1 << 20)) for m in x]; import time; time.sleep(20)'
+	expect "watch: shared memory is seen by the keeper" status='~resource_exceeded|error|killed' 'wall_ms=<25000'
+fi
+done_testing
