@@ -54,6 +54,7 @@ struct keeper {
 	pid_t init_pid;
 	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, denied;
 	bool ending, done, front_gone, swept;
+	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct link_report report;
 };
 
@@ -254,7 +255,7 @@ static void keeper_end(struct keeper *k)
 	k->deadline_us = clock_us() + END_MS * 1000ULL;
 	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
 		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
-	if (!k->report.started || link_send(k->link, &m, -1) < 0)
+	if (!k->report.started || link_send_now(k->link, &m) < 0)
 		(void)process_signal(k->init, SIGKILL);
 }
 
@@ -273,6 +274,19 @@ static uint64_t cpu_time_at_least_us(const struct cordon_plan *plan)
 	bool watches = plan->limits_by_watch || plan->storage == PLAN_STORAGE_WATCH;
 
 	return watches && wait > WATCH_US ? WATCH_US : wait;
+}
+
+/* For the payload: once it is there, as long as it is there. One that finds the link full is one of hundreds. */
+static void pass_signal(struct keeper *k, int sig)
+{
+	struct link_message m = { .type = LINK_SIGNAL, .signal = sig };
+
+	if (k->report.has_exit || sig < 1 || sig > 64)
+		return;
+	if (k->report.started)
+		(void)link_send_now(k->link, &m);
+	else
+		k->early_signals |= 1ULL << (sig - 1);
 }
 
 static void from_init(struct keeper *k)
@@ -298,6 +312,9 @@ static void from_init(struct keeper *k)
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
+		for (int sig = 1; k->early_signals && sig <= 64; sig++)
+			if (k->early_signals & 1ULL << (sig - 1))
+				pass_signal(k, sig);
 		break;
 	case LINK_EXITED:
 		k->report.exit = m.exit;
@@ -335,7 +352,7 @@ static void from_front(struct keeper *k)
 		k->report.cancelled = true;
 		keeper_end(k);
 	} else if (m.type == LINK_SIGNAL) {
-		(void)link_send(k->link, &m, -1);
+		pass_signal(k, m.signal);
 	} else if (m.type == LINK_END) {
 		k->report.cancelled = m.reason == LINK_CANCEL;
 		k->report.over_output = m.reason == LINK_OUTPUT;
@@ -345,8 +362,6 @@ static void from_front(struct keeper *k)
 
 static void on_deadline(struct keeper *k)
 {
-	struct link_message m = { .type = LINK_SIGNAL, .signal = SIGTERM };
-
 	if (k->ending || !k->report.started) {
 		if (!k->ending)
 			cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "building the box");
@@ -359,7 +374,7 @@ static void on_deadline(struct keeper *k)
 	if (k->plan->limits.grace_ms && !k->term_us) {
 		k->term_us = clock_us();
 		k->deadline_us = k->term_us + k->plan->limits.grace_ms * 1000;
-		(void)link_send(k->link, &m, -1);
+		pass_signal(k, SIGTERM);
 		return;
 	}
 	keeper_end(k);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static size_t link_size(enum link_type type)
 {
@@ -45,6 +46,11 @@ int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t
 int link_send(int sock, const struct link_message *m, int fd)
 {
 	return link_send_fds(sock, m, &fd, fd >= 0);
+}
+
+int link_send_now(int sock, const struct link_message *m)
+{
+	return send(sock, m, link_size(m->type), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0;
 }
 
 int link_send_report(int sock, const struct link_report *report)

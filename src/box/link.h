@@ -86,6 +86,8 @@ int link_send_report(int sock, const struct link_report *report); /* LINK_REPORT
 int link_receive_report(int sock, struct link_report *ret_report); /* what follows LINK_REPORT */
 /* 0 or -errno. fd -1: none. */
 int link_send(int sock, const struct link_message *m, int fd);
+/* Never waits: -EAGAIN where the other side has not read for long. For what must not hold its sender up. */
+int link_send_now(int sock, const struct link_message *m);
 int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t n);
 int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n);
 /* 1: a message; 0: the other side is gone; -errno (-EAGAIN on a non-blocking socket). *ret_fd is -1 or the caller's to close. */

@@ -47,19 +47,27 @@ struct front {
 	struct collect collect;
 	struct cordon_error collect_error;
 	char owner[OWNER_NAME_MAX];
-	bool ended, reported, refused; /* refused: the caller wants no more output */
+	bool ended, end_waits, reported, refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
+	enum link_reason end_reason;
 	struct link_report report;
 	char *buffer; /* CHUNK */
 };
 
+/* The front never waits for the keeper's ear: the keeper may be waiting for the front's, with a file of --out in its hand. */
+static void try_end(struct front *f)
+{
+	struct link_message m = { .type = LINK_END, .reason = f->end_reason };
+
+	f->end_waits = link_send_now(f->keeper, &m) == -EAGAIN;
+}
+
 static void send_end(struct front *f, enum link_reason reason)
 {
-	struct link_message m = { .type = LINK_END, .reason = reason };
-
 	if (f->ended)
 		return;
 	f->ended = true;
-	(void)link_send(f->keeper, &m, -1);
+	f->end_reason = reason;
+	try_end(f);
 }
 
 /* ---- output ---- */
@@ -181,7 +189,7 @@ static void take_control(struct front *f)
 	} else {
 		struct link_message m = { .type = LINK_SIGNAL, .signal = sig };
 
-		(void)link_send(f->keeper, &m, -1);
+		(void)link_send_now(f->keeper, &m); /* where hundreds wait already, one more is no loss */
 	}
 }
 
@@ -241,7 +249,7 @@ static void front_loop(struct front *f)
 		bool full = f->pending_len != 0;
 		int sink = f->tty >= 0 ? f->tty : f->stdin_to;
 		struct pollfd fds[] = {
-			{ .fd = f->keeper, .events = POLLIN },
+			{ .fd = f->keeper, .events = (short)(f->end_waits ? POLLIN | POLLOUT : POLLIN) },
 			{ .fd = f->streams[0].fd, .events = POLLIN },
 			{ .fd = f->streams[1].fd, .events = POLLIN },
 			{ .fd = f->io.control_fd, .events = POLLIN },
@@ -261,7 +269,9 @@ static void front_loop(struct front *f)
 			read_stdin(f);
 		if (fds[5].revents)
 			write_stdin(f);
-		if (fds[0].revents && !from_keeper(f))
+		if (fds[0].revents & POLLOUT)
+			try_end(f);
+		if ((fds[0].revents & ~POLLOUT) && !from_keeper(f))
 			return;
 	}
 }
