@@ -163,6 +163,18 @@ int fd_set_nonblock(int fd, bool on)
 	return fcntl(fd, F_SETFL, flags) < 0 ? -errno : 0;
 }
 
+int fd_above_stdio(int fd)
+{
+	int above = fd;
+
+	if (fd >= 0 && fd < 3) {
+		above = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+		above = above < 0 ? -errno : above;
+		fd_close(&fd);
+	}
+	return above;
+}
+
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n)
 {
 	union {
@@ -215,6 +227,7 @@ ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max, size_t *
 		 * last is still there. */
 		reset = got < 0 && errno == ECONNRESET && !reset;
 	} while (reset || (got < 0 && errno == EINTR));
+	*ret_n = 0;
 	if (got < 0)
 		return -errno;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
@@ -232,6 +245,11 @@ ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max, size_t *
 			else
 				close(fd);
 		}
+	}
+	if (msg.msg_flags & MSG_CTRUNC) { /* the table of open files is full, and some of them are lost */
+		while (n)
+			close(fds[--n]);
+		return -EMFILE;
 	}
 	*ret_n = n;
 	return got;

@@ -35,6 +35,8 @@ int fd_openat2(int dirfd, const char *path, int flags, unsigned mode, uint64_t r
 /* What /proc/self/fd says of it, into buf; 0 or -errno. */
 int fd_real_path(int fd, char *buf, size_t size);
 int fd_set_nonblock(int fd, bool on);
+/* The same file from 3 upwards, where the caller has stdin, stdout or stderr closed; takes fd. -errno, also for a negative fd. */
+int fd_above_stdio(int fd);
 /* One byte of data and up to n fds over a unix socket; and back. -errno on failure; recv returns how many fds came. */
 int fd_send(int sock, const void *data, size_t len, const int *fds, size_t n);
 ssize_t fd_recv(int sock, void *data, size_t len, int *fds, size_t max, size_t *ret_n);

@@ -288,21 +288,33 @@ static void close_pair(int pair[2])
 	fd_close(&pair[1]);
 }
 
+/* None of them as 0, 1 or 2, which the payload's own become: a copy there would outlive them in keeper and init. */
+static int above_stdio(int pair[2])
+{
+	pair[0] = fd_above_stdio(pair[0]);
+	pair[1] = fd_above_stdio(pair[1]);
+	return pair[0] < 0 ? pair[0] : pair[1] < 0 ? pair[1] : 0;
+}
+
 static int open_pipes(const struct front *f, struct pipes *p)
 {
+	int r = 0;
+
 	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	if (f->io.stdin_fd >= 0 && !f->plan->tty) {
-		if (pipe2(p->in, O_CLOEXEC) < 0)
-			return -errno;
+		r = pipe2(p->in, O_CLOEXEC) < 0 ? -errno : above_stdio(p->in);
 	} else {
 		p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		if (p->in[0] < 0)
-			return -errno;
+		p->in[0] = p->in[0] < 0 ? -errno : fd_above_stdio(p->in[0]);
+		r = p->in[0] < 0 ? p->in[0] : 0;
 	}
-	if (pipe2(p->out, O_CLOEXEC) < 0 || pipe2(p->err, O_CLOEXEC) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->link) < 0)
-		return -errno;
-	return 0;
+	if (r == 0)
+		r = pipe2(p->out, O_CLOEXEC) < 0 ? -errno : above_stdio(p->out);
+	if (r == 0)
+		r = pipe2(p->err, O_CLOEXEC) < 0 ? -errno : above_stdio(p->err);
+	if (r == 0)
+		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->link) < 0 ? -errno : above_stdio(p->link);
+	return r;
 }
 
 /* fork() rather than clone3: glibc then puts its own locks in order for the child. Signals wait until it has its own handlers. */
@@ -379,6 +391,8 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 			*err = f->report.error;
 		return -1;
 	}
+	/* The payload may end of the closed pipe before the keeper hears why it was closed. */
+	f->report.over_output = f->report.over_output || f->streams[0].truncated || f->streams[1].truncated;
 	result = result_new(f->plan, &f->report);
 	if (!result)
 		return fail_memory(err);

@@ -32,7 +32,7 @@ static int check_dest(const char *dest, struct cordon_error *err)
 int plan_open_source(const char *path, uint64_t resolve, const struct strv *forbidden, char **ret_real, struct stat *ret_st,
 		     struct cordon_error *err)
 {
-	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH, 0, resolve | RESOLVE_NO_MAGICLINKS);
+	auto_close int fd = fd_above_stdio(fd_openat2(AT_FDCWD, path, O_PATH, 0, resolve | RESOLVE_NO_MAGICLINKS));
 	char real[4096];
 	int r;
 
