@@ -161,8 +161,10 @@ void collect_file(struct collect *c, const struct link_file *file, int fd)
 		take_file(c, c->dirs[c->depth - 1], name, file->mode, fd);
 }
 
-void collect_done(struct collect *c)
+void collect_done(struct collect *c, bool complete)
 {
+	if (!complete)
+		fail(c, CORDON_SYSTEM, 0, "the box ended before everything was handed out");
 	finish(c);
 	close_below(c, 0);
 }

@@ -19,6 +19,6 @@ struct collect {
 };
 void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err);
 void collect_file(struct collect *c, const struct link_file *file, int fd);
-void collect_done(struct collect *c); /* the last rename; what is unfinished is removed */
+void collect_done(struct collect *c, bool complete); /* the last rename; what is unfinished is removed, and told */
 
 #endif

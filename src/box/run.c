@@ -47,6 +47,8 @@ struct front {
 	struct collect collect;
 	struct cordon_error collect_error;
 	char owner[OWNER_NAME_MAX];
+	bool collected; /* LINK_COLLECTED has come */
+	int link_error; /* errno of the link to the keeper, or 0 */
 	bool ended, end_waits, reported, refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
 	enum link_reason end_reason;
 	struct link_report report;
@@ -209,8 +211,10 @@ static bool from_keeper(struct front *f)
 	struct link_message m;
 	int fd = -1, r = link_receive(f->keeper, &m, &fd);
 
-	if (r <= 0)
+	if (r <= 0) {
+		f->link_error = -r;
 		return r == -EAGAIN || r == -EPROTO;
+	}
 	switch (m.type) {
 	case LINK_OWNER:
 		memcpy(f->owner, m.owner, sizeof(f->owner));
@@ -236,8 +240,10 @@ static bool from_keeper(struct front *f)
 	case LINK_SIGNAL:
 	case LINK_END:
 	case LINK_COLLECT:
-	case LINK_COLLECTED:
 		break; /* not for the front */
+	case LINK_COLLECTED:
+		f->collected = true;
+		break;
 	}
 	fd_close(&fd);
 	return !f->reported;
@@ -379,8 +385,12 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 	if (!f->reported) {
 		if (f->owner[0])
 			lasting_undo(f->plan, f->owner, false);
-		cordon_fail(err, CORDON_SYSTEM, 0, "the keeper was killed before it could report");
-		(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel log for an OOM kill");
+		if (f->link_error) {
+			cordon_fail(err, CORDON_SYSTEM, f->link_error, "hear from the keeper");
+		} else {
+			cordon_fail(err, CORDON_SYSTEM, 0, "the keeper was killed before it could report");
+			(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel log for an OOM kill");
+		}
 		return fail_step(err, "keeper");
 	}
 	if (f->report.error.code == CORDON_OK && f->collect_error.code != CORDON_OK)
@@ -402,6 +412,10 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 		b->len = f->streams[i].data.len;
 		b->truncated = f->streams[i].truncated;
 		b->data = str_take(&f->streams[i].data);
+	}
+	if (!result->public.out.data || !result->public.err.data) {
+		cordon_result_free(&result->public);
+		return fail_memory(err);
 	}
 	if (f->plan->keep && strv_add_take(&result->texts, scratch_keep(f->plan->scratch_dir, f->owner)) == 0)
 		result->public.kept = result->texts.v[result->texts.n - 1];
@@ -429,14 +443,19 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	       struct cordon_error *err)
 {
 	struct cordon_error unused;
-	struct front *f = calloc(1, sizeof(*f));
+	struct front *f;
 	pid_t pid;
 	int r;
 
+	if (!plan || !ret_result || (io && io->size < sizeof(size_t)))
+		return cordon_fail(err, CORDON_INVALID, 0, "a run needs a plan, room for its result, and an io with its size set");
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return fail_memory(err);
 	f->plan = plan;
-	f->io = io ? *io : (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
+	f->io = (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
+	if (io) /* a caller of an older header has a shorter one */
+		memcpy(&f->io, io, io->size < sizeof(*io) ? io->size : sizeof(*io));
 	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = -1;
 	f->pending = malloc(CHUNK);
 	f->buffer = malloc(CHUNK);
@@ -445,10 +464,11 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	r = -1;
 	if (pid > 0) {
 		run_guarded(f);
+		fd_close(&f->keeper); /* whatever it still has to say: it must not wait for us while we wait for it */
 		wait_keeper(pid);
 		drain(f, CORDON_STDOUT);
 		drain(f, CORDON_STDERR);
-		collect_done(&f->collect);
+		collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
 		r = front_result(f, ret_result, err);
 	}
 	for (int i = 0; i < 2; i++) {

@@ -321,15 +321,17 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy, const struct cordon_job *job,
 		    struct cordon_error *err)
 {
+	struct cordon_job whole = { 0 };
 	struct cordon_plan *plan;
 
 	if (!policy || policy->is_request || !job || job->size < sizeof(size_t))
 		return cordon_fail(err, CORDON_INVALID, 0, "a plan needs a policy and a job with its size set");
+	memcpy(&whole, job, job->size < sizeof(whole) ? job->size : sizeof(whole)); /* an older header's is shorter */
 	plan = calloc(1, sizeof(*plan));
 	if (!plan)
 		return fail_memory(err);
 	plan->root_fd = -1;
-	if (build(plan, policy, job, err) < 0) {
+	if (build(plan, policy, &whole, err) < 0) {
 		cordon_plan_free(plan);
 		return fail_step(err, "plan");
 	}
