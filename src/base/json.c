@@ -155,8 +155,11 @@ void json_int(struct json *j, const char *key, int64_t value)
 
 void json_double(struct json *j, const char *key, double value)
 {
+	uint64_t thousandths = (uint64_t)((value < 0 ? -value : value) * 1000 + 0.5);
+
 	json_before(j, key);
-	str_addf(&j->out, "%.3f", value);
+	/* Not with printf: the host program's locale may have another decimal point. */
+	str_addf(&j->out, "%s%" PRIu64 ".%03u", value < 0 ? "-" : "", thousandths / 1000, (unsigned)(thousandths % 1000));
 }
 
 void json_bool(struct json *j, const char *key, bool value)
