@@ -1,7 +1,7 @@
 #!/bin/bash
 # --out copies what was named, plain files and directories only, whole or not at all, and only to where it was told before the run.
 . "$(dirname "$0")/../lib.sh"
-levels container
+levels container process
 mkdir "$WORK/o" "$WORK/victim"
 echo canary >"$WORK/canary"
 echo canary >"$WORK/victim/file"
@@ -37,7 +37,7 @@ done
 run "l/f:$WORK/o/through" "mkdir real; echo x >real/f; ln -s real l" >/dev/null 2>&1
 ok "not through a link" test ! -e "$WORK/o/through"
 for path in /proc/self/status /proc/1/environ /dev/zero /dev/fd/0 /etc/../proc/version; do
-	timeout 60 "$CORDON" run --out "$path:$WORK/o/p" -- true >/dev/null 2>&1
+	timeout 60 "$CORDON" run --level "$LEVEL" --out "$path:$WORK/o/p" -- true >/dev/null 2>&1
 	case $path in /dev/*) ok "$path does not arrive" test ! -s "$WORK/o/p" ;; *) unlike "$(cat "$WORK/o/p" 2>/dev/null)" "cordon-keeper|$HOME" "$path tells nothing of the keeper" ;; esac
 	rm -rf "$WORK/o/p"
 done
@@ -62,6 +62,12 @@ is "$(left)" 0 "a hundred directories deep leaves nothing half-written"
 run "m:$WORK/o/m" 'echo x >m; chmod 0777 m; chmod 6777 m 2>/dev/null'
 is "$(find "$WORK/o" -perm /6000)" "" "no setuid bit arrives"
 
+# Only what is the box's own can be copied out.
+for path in /etc/shadow "$WORK/canary" "../../..$WORK/canary"; do
+	timeout 60 "$CORDON" run --level "$LEVEL" --out "$path:$WORK/o/p" -- true >/dev/null 2>&1
+	ok "$path of the host does not arrive" test ! -e "$WORK/o/p"
+done
+
 # Targets.
 ln -s "$WORK/canary" "$WORK/o/link"
 run "f:$WORK/o/link" 'echo owned >f' >/dev/null 2>&1
@@ -76,12 +82,19 @@ is "$(cat "$WORK/o/full/x")" x "a directory at the target is left alone"
 refused "a target whose directory is missing" run "f:$WORK/o/missing/f" 'echo x >f'
 
 # The payload may write the directory that the target lies in, and swaps it for a link.
-mkdir -p "$WORK/p/sub"
-run "/tmp/f:$WORK/p/sub/file" 'echo owned >/tmp/f; mv /m/sub /m/old; ln -s '"$WORK/victim"' /m/sub' --rw "$WORK/p:/m" >/dev/null 2>&1
-is "$(cat "$WORK/victim/file")" canary "a directory swapped for a link by the payload leads nowhere"
-is "$(ls -A "$WORK/victim")" file "and nothing is made there"
-mkdir -p "$WORK/q/a/b"
-run "/tmp/d:$WORK/q/a/b/victim" 'mkdir /tmp/d; echo owned >/tmp/d/file; rm -rf /m/a/b; ln -s '"$WORK"' /m/a/b' --rw "$WORK/q:/m" >/dev/null 2>&1
-is "$(cat "$WORK/victim/file")" canary "nor does one further up"
+if can_rw; then
+	m() { if [ "$LEVEL" = container ]; then echo /m; else echo "$1"; fi; }
+	rw() { if [ "$LEVEL" = container ]; then echo "$1:/m"; else echo "$1"; fi; }
+	mkdir -p "$WORK/p/sub" "$WORK/q/a/b"
+	at=$(m "$WORK/p")
+	run "f:$WORK/p/sub/file" "echo owned >f; mv $at/sub $at/old; ln -s $WORK/victim $at/sub" --rw "$(rw "$WORK/p")" --workdir /home/agent >/dev/null 2>&1
+	ok "control: the payload swapped it" test -L "$WORK/p/sub"
+	is "$(cat "$WORK/victim/file")" canary "a directory swapped for a link by the payload leads nowhere"
+	is "$(ls -A "$WORK/victim")" file "and nothing is made there"
+	at=$(m "$WORK/q")
+	run "d:$WORK/q/a/b/victim" "mkdir d; echo owned >d/file; rm -rf $at/a/b; ln -s $WORK $at/a/b" --rw "$(rw "$WORK/q")" --workdir /home/agent >/dev/null 2>&1
+	ok "control: and one further up" test -L "$WORK/q/a/b"
+	is "$(cat "$WORK/victim/file")" canary "nor does that"
+fi
 is "$(left)" 0 "nothing half-written is left"
 done_testing

@@ -29,6 +29,13 @@ if [ "$LEVEL" = process ]; then
 	is "$(lacking namespaces -- echo fine)" fine "process level needs no namespaces"
 	refused "and cannot do without Landlock" lacking landlock --degrade landlock -- true
 	refused "nor without seccomp" lacking seccomp --degrade seccomp -- true
+	# What it cannot hold it refuses.
+	mkdir "$WORK/given"
+	for flags in "--rw $WORK/given --protect x" "--rw $WORK/given --protect $WORK/given/x" "--ro $WORK/given:/x" "--tmpfs /x:1M" "--commands true" \
+		"--root $WORK/given" "--require userns" "--require netns"; do
+		# shellcheck disable=SC2086 # words
+		refused "refused: ${flags//$WORK/WORK}" box $flags -- true
+	done
 else
 	refusal namespaces 'namespace'
 	refusal mounts '.'
