@@ -77,9 +77,11 @@ static void set_status(struct cordon_result *r, const struct link_report *p)
 	} else {
 		r->status = r->exit_code == 0 ? CORDON_SUCCESS : CORDON_ERROR;
 	}
-	/* The exit of a run that was ended from outside says nothing. */
-	if (r->status == CORDON_TIMEOUT || p->over_output || p->out_of_cpu || p->over_memory || p->over_disk || p->cancelled)
+	/* The exit of a run that was ended from outside says nothing, be it our SIGKILL or a pipe that was closed. */
+	if (r->status == CORDON_TIMEOUT || p->over_output || p->out_of_cpu || p->over_memory || p->over_disk || p->cancelled) {
 		r->exit_code = -1;
+		r->signal = 0;
+	}
 }
 
 static enum cordon_status status_of_error(int code)
