@@ -52,7 +52,8 @@ static int reopen(int fd, int flags)
 	return again < 0 ? -errno : again;
 }
 
-static int copy_bytes(int from, int to)
+/* Not every private place has a size of its own: what is copied in counts against the limits from the start. */
+static int copy_bytes(struct root *r, int from, int to)
 {
 	for (;;) {
 		ssize_t n = sendfile(to, from, NULL, 1 << 20);
@@ -61,6 +62,9 @@ static int copy_bytes(int from, int to)
 			return -errno;
 		if (n == 0)
 			return 0;
+		r->copied_bytes += (uint64_t)n;
+		if (r->copied_bytes > r->plan->limits.disk_bytes)
+			return -ENOSPC;
 	}
 }
 
@@ -74,9 +78,11 @@ static int in_file(struct root *r, int from, const struct stat *st, int dir, con
 	out = fd_openat2(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, WALK);
 	if (out < 0)
 		return fail_in(r, -out, "create", name);
-	n = copy_bytes(in, out);
-	if (n < 0)
-		return fail_in(r, -n, "write", name);
+	n = copy_bytes(r, in, out);
+	if (n < 0) {
+		fail_in(r, -n, "write", name);
+		return n == -ENOSPC ? fail_hint(r->err, "it does not fit into limits.disk; raise --disk") : -1;
+	}
 	if (fchown(out, r->uid, r->gid) < 0 || fchmod(out, st->st_mode & 0777) < 0)
 		return fail_in(r, errno, "own", name);
 	return 0;
@@ -133,6 +139,8 @@ static int in_entry(struct root *r, int from, int dir, const char *name, unsigne
 
 	if (fstat(from, &st) < 0)
 		return fail_in(r, errno, "stat", name);
+	if (++r->copied_files > r->plan->limits.inodes)
+		return fail_in(r, ENOSPC, "more files than limits.inodes, at", name);
 	if (S_ISREG(st.st_mode))
 		return in_file(r, from, &st, dir, name);
 	if (S_ISDIR(st.st_mode))

@@ -16,6 +16,7 @@ struct root {
 	const char *home;   /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
 	uid_t uid;          /* the payload's ids as seen from here */
 	gid_t gid;
+	uint64_t copied_bytes, copied_files; /* in, so far */
 	struct cordon_error *err;
 };
 
