@@ -7,40 +7,88 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { REMOVE_DEPTH = 4096 };
+/* Each level holds an fd open. What lies deeper is moved up to the top first, so that no depth is too deep. */
+enum { REMOVE_DEPTH = 32 };
 
-static int remove_at(int at, const char *name, unsigned depth)
+struct removal {
+	int top;
+	unsigned moved; /* how often */
+};
+
+static int move_up(struct removal *w, int at, const char *name)
 {
-	auto_close int fd = -1;
+	char up[40];
+	uint64_t random = 0;
+
+	(void)!getrandom(&random, sizeof(random), 0);
+	snprintf(up, sizeof(up), ".removed-%016llx", (unsigned long long)random);
+	if (renameat(at, name, w->top, up) < 0)
+		return -errno;
+	w->moved++;
+	return 0;
+}
+
+/* Its owner may list it and change it, whatever the mode was. */
+static int open_for_removal(int at, const char *name)
+{
+	const uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
+	int fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
+
+	if (fd == -EACCES && fchmodat(at, name, 0700, 0) == 0)
+		fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
+	if (fd >= 0)
+		(void)fchmod(fd, 0700);
+	return fd;
+}
+
+static int remove_at(struct removal *w, int at, const char *name, unsigned depth);
+
+static int remove_entries(struct removal *w, DIR *d, unsigned depth)
+{
 	struct dirent *e;
 	int status = 0;
+
+	while ((e = readdir(d))) {
+		int r = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ? 0 : remove_at(w, dirfd(d), e->d_name, depth + 1);
+
+		status = status < 0 ? status : r;
+	}
+	return status;
+}
+
+static int remove_at(struct removal *w, int at, const char *name, unsigned depth)
+{
+	auto_close int fd = -1;
+	unsigned before;
+	int status;
 	DIR *d;
 
 	if (unlinkat(at, name, 0) == 0 || errno == ENOENT)
 		return 0;
 	if (errno != EISDIR && errno != EPERM)
 		return -errno;
-	fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
-	if (fd == -EACCES && fchmodat(at, name, 0700, 0) == 0) /* a directory that its owner may not list */
-		fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, RESOLVE_BENEATH | RESOLVE_NO_XDEV);
+	fd = open_for_removal(at, name);
 	if (fd < 0)
 		return fd;
 	if (depth > REMOVE_DEPTH)
-		return -ELOOP;
-	(void)fchmod(fd, 0700);
+		return move_up(w, at, name);
 	d = fdopendir(fd);
 	if (!d)
 		return -errno;
+	if (depth == 0)
+		w->top = fd;
 	fd = -1;
-	while ((e = readdir(d))) {
-		int r = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ? 0 : remove_at(dirfd(d), e->d_name, depth + 1);
-
-		status = status < 0 ? status : r;
-	}
+	do {
+		before = w->moved;
+		status = remove_entries(w, d, depth);
+		rewinddir(d);
+	} while (depth == 0 && w->moved != before);
 	closedir(d);
 	if (unlinkat(at, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		status = status < 0 ? status : -errno;
@@ -49,5 +97,7 @@ static int remove_at(int at, const char *name, unsigned depth)
 
 int remove_tree(int dirfd, const char *name)
 {
-	return remove_at(dirfd, name, 0);
+	struct removal w = { .top = -1 };
+
+	return remove_at(&w, dirfd, name, 0);
 }
