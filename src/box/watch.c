@@ -15,21 +15,34 @@
 
 enum { WATCH_PROCESSES = 4096, WATCH_DEPTH = 64, WATCH_ENTRIES = 2000000 };
 
-/* utime and stime are fields 14 and 15; the command in field 2 may hold anything, so count from its last ')'. */
-static uint64_t process_cpu_us(pid_t pid)
+/* Fields 14 to 20 of its stat; the command in field 2 may hold anything, so count from its last ')'. */
+struct process_stat {
+	uint64_t own, waited; /* CPU time in ticks: its own, and that of children that it waited for */
+	uint64_t threads;
+};
+
+static void read_stat(pid_t pid, struct process_stat *ret)
 {
 	char path[64], text[1024], *p;
-	uint64_t ticks = 0;
 
+	*ret = (struct process_stat){ 0 };
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0)
-		return 0;
+		return;
 	p = strrchr(text, ')');
-	for (int field = 3; p && field <= 17; field++) {
+	for (int field = 3; p && field <= 20; field++) {
 		p = strchr(p + 1, ' ');
-		if (p && field >= 14)
-			ticks += strtoull(p + 1, NULL, 10); /* 14, 15: own; 16, 17: of children that were waited for */
+		if (p && (field == 14 || field == 15))
+			ret->own += strtoull(p + 1, NULL, 10);
+		else if (p && (field == 16 || field == 17))
+			ret->waited += strtoull(p + 1, NULL, 10);
+		else if (p && field == 20)
+			ret->threads = strtoull(p + 1, NULL, 10);
 	}
+}
+
+static uint64_t ticks_us(uint64_t ticks)
+{
 	return ticks * 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 }
 
@@ -44,27 +57,62 @@ static uint64_t process_memory(pid_t pid)
 	return p ? strtoull(p + 1, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-static void read_descendants(pid_t pid, unsigned depth, struct watch_usage *ret)
+static void add_children(struct str *list, pid_t pid, const char *thread)
+{
+	auto_free char *text = NULL;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%s/children", (int)pid, thread);
+	if (fd_load_at(AT_FDCWD, path, 1 << 20, &text) > 0)
+		str_add(list, text); /* each number has a blank behind it */
+}
+
+/* Who was started by a thread stands in that thread's list alone. */
+static void list_children(struct str *list, pid_t pid, uint64_t threads)
 {
 	char path[64];
-	auto_free char *text = NULL;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%d", (int)pid);
+	if (threads == 1) {
+		add_children(list, pid, path);
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			add_children(list, pid, e->d_name);
+	if (d)
+		closedir(d);
+}
+
+static void read_descendants(pid_t pid, uint64_t threads, struct watch_usage *ret)
+{
+	auto_str struct str list = { 0 };
 	char *at;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
-	if (depth > WATCH_DEPTH || fd_load_at(AT_FDCWD, path, 1 << 20, &text) <= 0)
-		return;
-	at = text;
-	for (long child; ret->processes < WATCH_PROCESSES && (child = strtol(at, &at, 10)) > 0;) {
+	list_children(&list, pid, threads);
+	at = list.data;
+	for (long child; at && ret->processes < WATCH_PROCESSES && (child = strtol(at, &at, 10)) > 0;) {
+		struct process_stat stat;
+
 		ret->processes++;
-		ret->cpu_us += process_cpu_us((pid_t)child);
+		read_stat((pid_t)child, &stat);
+		ret->cpu_us += ticks_us(stat.own + stat.waited);
 		ret->memory_bytes += process_memory((pid_t)child);
-		read_descendants((pid_t)child, depth + 1, ret);
+		read_descendants((pid_t)child, stat.threads, ret);
 	}
 }
 
 void watch_read(pid_t root, struct watch_usage *ret)
 {
-	read_descendants(root, 0, ret);
+	struct process_stat stat;
+
+	read_stat(root, &stat);
+	ret->cpu_us += ticks_us(stat.waited); /* whose parents ended before them */
+	read_descendants(root, stat.threads, ret);
 }
 
 static int read_tree(int at, unsigned depth, struct watch_usage *ret)
