@@ -56,14 +56,19 @@ static int cover_programs(struct root *r, int dir, unsigned depth)
 		auto_close int fd = -1;
 		struct stat st;
 
-		if (e->d_name[0] == '.' || (e->d_type != DT_DIR && (e->d_type != DT_REG || is_library(e->d_name))))
+		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+		    (e->d_type != DT_DIR && e->d_type != DT_UNKNOWN && (e->d_type != DT_REG || is_library(e->d_name))))
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		if (fd < 0 || fstat(fd, &st) < 0)
+		if (fd < 0 || fstat(fd, &st) < 0) {
+			status = errno == ENOENT ? 0 : fail(r, errno, e->d_name);
 			continue;
-		if (S_ISDIR(st.st_mode) && depth < 16)
+		}
+		if (S_ISDIR(st.st_mode) && depth >= 16)
+			status = fail(r, ELOOP, e->d_name);
+		else if (S_ISDIR(st.st_mode))
 			status = cover_programs(r, fd, depth + 1);
-		else if (S_ISREG(st.st_mode) && (st.st_mode & 0111))
+		else if (S_ISREG(st.st_mode) && (st.st_mode & 0111) && !is_library(e->d_name))
 			status = relay(r, fd, e->d_name, false);
 	}
 	closedir(d);

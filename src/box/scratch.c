@@ -63,6 +63,8 @@ static int make_top(const struct cordon_plan *plan, const char *owner, char **re
 	dir = open_base(plan->scratch_dir);
 	if (dir < 0)
 		return fail(err, -dir, "use", base);
+	if (fchmod(dir, 0711) < 0) /* the caller's umask may have closed it to the payload's user */
+		return fail(err, errno, "open up", base);
 	if (mkdirat(dir, owner, 0711) < 0 || chmod(path, 0711) < 0)
 		return fail(err, errno, "make", path);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
