@@ -61,8 +61,20 @@ static int append(const struct store *s, const char *owner, const struct stat *s
 	return fd < 0 ? -errno : fd_write_all(fd, line, strlen(line));
 }
 
-/* Whether a living box other than `owner` has a placeholder at path. */
-static bool others_need(const struct store *s, const char *owner, const char *path)
+/* "DEV INO PATH": whether it is of this path, and of this very file (INO 0: it was about to be made). */
+static bool is_line_of(const char *line, const char *path, const struct stat *st)
+{
+	uint64_t dev, ino;
+	int skip = 0;
+
+	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || strcmp(line + skip, path) != 0)
+		return false;
+	return !st || !ino || (dev == st->st_dev && ino == st->st_ino);
+}
+
+/* Whether a living box other than `owner` has a placeholder at path. With `st` dead ones count, too, whose placeholder this is: it is
+ * in use again, and whoever uses it last must know. */
+static bool others_need(const struct store *s, const char *owner, const char *path, const struct stat *st)
 {
 	int copy = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
@@ -76,16 +88,15 @@ static bool others_need(const struct store *s, const char *owner, const char *pa
 	while (!found && (e = readdir(d))) {
 		auto_free char *text = NULL;
 		char *save = NULL;
+		bool dead;
 
-		if (!str_starts(e->d_name, "cordon-") || strcmp(e->d_name, owner) == 0 || owner_is_orphan(e->d_name) ||
-		    fd_load_at(s->dir, e->d_name, RECORD_MAX, &text) < 0)
+		if (!str_starts(e->d_name, "cordon-") || strcmp(e->d_name, owner) == 0)
 			continue;
-		for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save)) {
-			char *at = strchr(line, ' ');
-
-			at = at ? strchr(at + 1, ' ') : NULL;
-			found = at && strcmp(at + 1, path) == 0;
-		}
+		dead = owner_is_orphan(e->d_name);
+		if ((dead && !st) || fd_load_at(s->dir, e->d_name, RECORD_MAX, &text) < 0)
+			continue;
+		for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save))
+			found = is_line_of(line, path, dead ? st : NULL);
 	}
 	closedir(d);
 	return found;
@@ -146,7 +157,7 @@ static int hold(const struct store *s, const struct plan_mount *m, const struct 
 		at = next;
 		if (fstat(at, &st) < 0 || S_ISLNK(st.st_mode))
 			return fail_path(err, ELOOP, m->source, p->below);
-		if (others_need(s, owner, path) && append(s, owner, &st, path) < 0)
+		if (others_need(s, owner, path, &st) && append(s, owner, &st, path) < 0)
 			return cordon_fail(err, CORDON_SYSTEM, errno, "record the placeholder '%s'", path);
 		if (!last && !S_ISDIR(st.st_mode))
 			return 0; /* another box's placeholder for the whole */
@@ -184,7 +195,7 @@ static void remove_one(const struct store *s, const char *owner, char *line)
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || line[skip] != '/')
 		return;
 	path = line + skip;
-	if (others_need(s, owner, path))
+	if (others_need(s, owner, path, NULL))
 		return;
 	slash = strrchr(path, '/');
 	*slash = '\0';
