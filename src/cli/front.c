@@ -20,6 +20,7 @@ static uint64_t last_request_us;
 struct front {
 	bool tty;
 	bool broken; /* nobody reads our output any more */
+	int failed;  /* errno of another failure to write it */
 };
 
 static void send_byte(int sig)
@@ -77,10 +78,12 @@ static int front_output(void *arg, enum cordon_stream stream, const void *data, 
 	struct front *front = arg;
 	int rc;
 
-	if (front->broken || cli_interrupted)
+	if (front->broken || front->failed || cli_interrupted)
 		return -1;
 	rc = cli_write(stream == CORDON_STDERR && !front->tty ? STDERR_FILENO : STDOUT_FILENO, data, len);
-	front->broken = front->broken || rc == -EPIPE;
+	front->broken = rc == -EPIPE;
+	if (rc < 0 && !front->broken && !cli_interrupted)
+		front->failed = -rc;
 	return rc;
 }
 
@@ -88,7 +91,12 @@ static int front_finish(const struct front *front, const struct cordon_result *r
 			const struct cli_request *request)
 {
 	int status = front->broken ? STATUS_PIPE : cordon_result_exit_status(result);
+	struct cordon_error err = { 0 };
 
+	if (front->failed) {
+		cordon_fail(&err, CORDON_SYSTEM, front->failed, "write the payload's output");
+		return cli_fail(&err, false);
+	}
 	if (request->json)
 		return cli_print(cordon_result_json(result), status);
 	if (!front->broken && !request->quiet)
