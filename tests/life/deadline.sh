@@ -95,7 +95,7 @@ loose=$(pgrep -f "$WORK/linger.py" | head -1)
 for kind in background grandchild daemon ignoring stopped closed chain forking; do
 	linger "$kind" wait --timeout 1500ms
 	expect "$kind: the deadline comes" status=timeout 'stdout=~^started' 'wall_ms=<25000'
-	[ -s "$WORK/marks/$kind" ] && pass "$kind: control: it was there" || fail "$kind: control: it was there"
+	[ -e "$WORK/marks/$kind" ] && pass "$kind: control: it was there" || fail "$kind: control: it was there"
 	refused "$kind: and does not outlive it" still "$kind"
 	rm -f "$WORK/marks/$kind"
 	linger "$kind" end --timeout 50s
