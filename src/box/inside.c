@@ -380,8 +380,14 @@ static int grant_process(struct inside *in, int ruleset)
 		{ in->work, rx | LANDLOCK_WRITE },
 	};
 
+	int r = 0;
+
 	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0)
 		return -1;
+	if (in->plan->tty) /* stdin is by now the box's terminal: /dev/stdin and its like lead to its name */
+		r = landlock_allow(ruleset, in->plan->landlock_abi, STDIN_FILENO, LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE);
+	if (r < 0)
+		return fail(in, -r, "make the Landlock rule for the terminal");
 	return grant_mounts(in, ruleset, LANDLOCK_EXEC);
 }
 

@@ -33,6 +33,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -211,6 +212,20 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
 	return fail_step(err, "namespaces");
 }
 
+/*
+ * A pipe belongs to who made it. As root the payload is someone else, and could not open /dev/stdin, /dev/stdout and /dev/stderr,
+ * as ordinary shell lines do. Where the pipe cannot be given, those stay closed and the fds themselves work.
+ */
+static void give_pipes(const struct keeper *k)
+{
+	struct stat st;
+
+	for (int i = 0; i < 3 && k->plan->as_root; i++)
+		if (fstat(k->fds->stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
+		    fchown(k->fds->stdio[i], k->prepared.uid, k->prepared.gid) < 0)
+			return;
+}
+
 static int keeper_build(struct keeper *k, struct cordon_error *err)
 {
 	struct link_message go = { .type = LINK_MAPPED };
@@ -227,6 +242,7 @@ static int keeper_build(struct keeper *k, struct cordon_error *err)
 	}
 	k->link = pair[0];
 	theirs = pair[1];
+	give_pipes(k);
 	if (clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
