@@ -182,6 +182,9 @@ struct cordon_io {
 	int tty_fd;     /* with job.tty: the terminal whose size is copied; -1 for none */
 };
 
+/* Nothing attached: `struct cordon_io io = CORDON_IO_INIT;`, then set what is wanted. Zero is a file descriptor. */
+#define CORDON_IO_INIT { .size = sizeof(struct cordon_io), .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 }
+
 struct cordon_bytes {
 	char *data; /* followed by a NUL that is not counted */
 	size_t len;
@@ -221,7 +224,7 @@ CORDON_API int cordon_run(const struct cordon_plan *plan, const struct cordon_io
 CORDON_API struct cordon_result *cordon_result_from_error(const struct cordon_error *error);
 CORDON_API const char *cordon_status_name(enum cordon_status status); /* "success", "denied" … */
 CORDON_API char *cordon_result_json(const struct cordon_result *result);
-/* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed, 126 not executable or not
+/* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed (also to copy a file out), 126 not executable or not
  * allowed, 127 not found, 128+n signal. */
 CORDON_API int cordon_result_exit_status(const struct cordon_result *result);
 CORDON_API void cordon_result_free(struct cordon_result *result);

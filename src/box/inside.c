@@ -163,12 +163,24 @@ static int setup_terminal(struct inside *in)
 	return r < 0 ? fail(in, -r, "hand over the terminal") : 0;
 }
 
+static bool can_list_children(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	return access(path, R_OK) == 0;
+}
+
 /* Process level: no root of its own, only the private directory on the host. */
 static int setup_work(struct inside *in)
 {
 	struct root r = { .plan = in->plan, .home = in->plan->home, .uid = in->uid, .gid = in->gid, .err = in->err };
 	int status;
 
+	if (!in->cgroup && !can_list_children()) {
+		cordon_fail(in->err, CORDON_UNAVAILABLE, 0, "this kernel does not list a process's children, and there is no cgroup to end them by");
+		return fail_hint(in->err, "a kernel with CONFIG_PROC_CHILDREN, a delegated cgroup, or --level container");
+	}
 	r.fd = open(in->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (r.fd < 0)
 		return fail(in, errno, "open the private directory");

@@ -492,13 +492,11 @@ static bool keeper_turn(struct keeper *k)
 		on_listener(k, fds[3].revents, now);
 	if (fds[4].revents)
 		on_guard(k, now);
-	if (fds[0].revents) {
+	if (fds[0].revents)
 		from_init(k);
-		return true;
-	}
 	if (fds[1].revents)
 		from_front(k);
-	if (fds[2].revents)
+	if (fds[2].revents && !fds[0].revents) /* all that init said has been heard */
 		return false;
 	if (now >= k->deadline_us)
 		on_deadline(k);

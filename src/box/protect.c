@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
-enum { RECORD_MAX = 1 << 20 };
+enum { RECORD_MAX = 1 << 20, LOCK_TRIES = 2000 };
 
 struct store {
 	int dir, lock;
@@ -39,9 +39,17 @@ static int store_open(struct store *s, const char *state_dir, bool make)
 	if (s->dir < 0)
 		return s->dir;
 	s->lock = openat(s->dir, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (s->lock < 0 || flock(s->lock, LOCK_EX) < 0)
+	if (s->lock < 0)
 		return -errno;
-	return 0;
+	/* Held for moments only; whoever was stopped while holding it must not stop everybody else. */
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		usleep(5000);
+	}
+	return -ETIMEDOUT;
 }
 
 static void store_close(struct store *s)
@@ -184,7 +192,8 @@ int placeholder_make(const struct cordon_plan *plan, const char *owner, struct c
 
 /* ---- undoing ---- */
 
-static void remove_one(const struct store *s, const char *owner, char *line)
+/* `known`: paths whose inode a later line told; their first line, from before they were made, says nothing more. */
+static void remove_one(const struct store *s, const char *owner, char *line, struct strv *known)
 {
 	uint64_t dev, ino;
 	char *path, *slash;
@@ -195,6 +204,10 @@ static void remove_one(const struct store *s, const char *owner, char *line)
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || line[skip] != '/')
 		return;
 	path = line + skip;
+	if (!ino && strv_has(known, path))
+		return;
+	if (ino)
+		(void)strv_add(known, path);
 	if (others_need(s, owner, path, NULL))
 		return;
 	slash = strrchr(path, '/');
@@ -216,6 +229,7 @@ static void undo_locked(const struct store *s, const char *owner)
 {
 	auto_free char *text = NULL;
 	ssize_t n = fd_load_at(s->dir, owner, RECORD_MAX, &text);
+	struct strv known = { 0 };
 
 	if (n < 0)
 		return;
@@ -226,9 +240,10 @@ static void undo_locked(const struct store *s, const char *owner)
 			*--end = '\0';
 		line = memrchr(text, '\n', (size_t)(end - text));
 		line = line ? line + 1 : text;
-		remove_one(s, owner, line);
+		remove_one(s, owner, line, &known);
 		n = line - text;
 	}
+	strv_done(&known);
 	(void)unlinkat(s->dir, owner, 0);
 }
 

@@ -34,13 +34,25 @@ static int move_up(struct removal *w, int at, const char *name)
 	return 0;
 }
 
+/* By fd: what is at the name by now may be a symlink. */
+static int make_listable(int at, const char *name)
+{
+	auto_close int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	char path[32];
+
+	if (fd < 0)
+		return -errno;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return chmod(path, 0700) < 0 ? -errno : 0;
+}
+
 /* Its owner may list it and change it, whatever the mode was. */
 static int open_for_removal(int at, const char *name)
 {
 	const uint64_t resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV;
 	int fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
 
-	if (fd == -EACCES && fchmodat(at, name, 0700, 0) == 0)
+	if (fd == -EACCES && make_listable(at, name) == 0)
 		fd = fd_openat2(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, resolve);
 	if (fd >= 0)
 		(void)fchmod(fd, 0700);

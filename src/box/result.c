@@ -175,6 +175,8 @@ int cordon_result_exit_status(const struct cordon_result *r)
 		return r->error->code == CORDON_NOT_FOUND ? 127 : 126;
 	if (r->status == CORDON_FAILED)
 		return 125;
+	if (r->status == CORDON_SUCCESS && r->error)
+		return 125; /* the payload did its part, cordon did not: a file could not be copied out */
 	if (r->status == CORDON_TIMEOUT)
 		return 124;
 	if (r->signal)

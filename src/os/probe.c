@@ -255,7 +255,7 @@ static void explain_refused(const struct answer *a, unsigned long flags, int err
 	}
 	if (by_count(a, flags) || by_debian_sysctl(a) || by_apparmor(a) || by_seccomp(a) || by_chroot(a))
 		return;
-	say_why(a, "the kernel or a security module refuses new namespaces: %s", strerror(errnum));
+	say_why(a, "the kernel or a security module refuses new namespaces: %s", strerrordesc_np(errnum));
 	say_remedy(a, "look at `journalctl -k | grep -i -e denied -e audit` for the module that did; `cordon doctor` "
 		      "tries each layer; --level process needs no namespaces");
 }
@@ -293,7 +293,7 @@ void probe_explain_clone(int errnum, unsigned long flags, char *why, size_t why_
 	default:
 		break;
 	}
-	say_why(&a, "%s", strerror(errnum));
+	say_why(&a, "%s", strerrordesc_np(errnum));
 }
 
 void probe_explain_proc(int errnum, char *why, size_t why_size, char *remedy, size_t remedy_size)
@@ -303,7 +303,7 @@ void probe_explain_proc(int errnum, char *why, size_t why_size, char *remedy, si
 
 	say_remedy(&a, "%s", "");
 	if (errnum != EPERM && errnum != EACCES) {
-		say_why(&a, "%s", strerror(errnum));
+		say_why(&a, "%s", strerrordesc_np(errnum));
 		return;
 	}
 	if (by_apparmor(&a))
@@ -338,6 +338,6 @@ void probe_explain_landlock(int errnum, char *why, size_t why_size, char *remedy
 		say_remedy(&a, "boot a kernel with CONFIG_SECURITY_LANDLOCK=y; in a container, update the engine: its "
 			       "filter must allow landlock_create_ruleset");
 	} else {
-		say_why(&a, "%s", strerror(errnum));
+		say_why(&a, "%s", strerrordesc_np(errnum));
 	}
 }

@@ -63,7 +63,7 @@ static void explain_kernel(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "%s", u.release);
 		return;
 	}
-	find(f, PROBE_MISSING, "%s lacks system calls that every box is made with (%s)", u.release, strerror(-r));
+	find(f, PROBE_MISSING, "%s lacks system calls that every box is made with (%s)", u.release, strerrordesc_np(-r));
 	advise(f, probe_kernel_at_least(5, 12) ? "a seccomp filter hides them: update the container engine, or start "
 						 "with --security-opt seccomp=unconfined"
 					       : "boot a kernel of at least 5.12");
@@ -121,7 +121,7 @@ static void explain_seccomp(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "filters hold");
 		return;
 	}
-	find(f, PROBE_MISSING, "no filter can be installed: %s", strerror(-r));
+	find(f, PROBE_MISSING, "no filter can be installed: %s", strerrordesc_np(-r));
 	advise(f, "boot a kernel with CONFIG_SECCOMP_FILTER=y; in a container, allow the seccomp system call");
 }
 
@@ -131,14 +131,14 @@ static void explain_notify(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "refused system calls are reported as they happen");
 		return;
 	}
-	find(f, PROBE_LIMITED, "refused system calls fail, but are not reported: %s", strerror(-r));
+	find(f, PROBE_LIMITED, "refused system calls fail, but are not reported: %s", strerrordesc_np(-r));
 	advise(f, r == -EBUSY ? "another supervisor already listens (EBUSY): start cordon outside of it"
 			      : "boot a kernel of at least 5.5");
 }
 
 static void explain_simple(struct probe_finding *f, int r)
 {
-	find(f, r < 0 ? PROBE_MISSING : PROBE_AVAILABLE, "%s", r < 0 ? strerror(-r) : "holds");
+	find(f, r < 0 ? PROBE_MISSING : PROBE_AVAILABLE, "%s", r < 0 ? strerrordesc_np(-r) : "holds");
 }
 
 static void explain_timens(struct probe_finding *f, int r)
@@ -146,7 +146,7 @@ static void explain_timens(struct probe_finding *f, int r)
 	if (r == 0)
 		find(f, PROBE_AVAILABLE, "boot time can be hidden");
 	else
-		find(f, PROBE_LIMITED, "the host's boot time shows: %s", strerror(-r));
+		find(f, PROBE_LIMITED, "the host's boot time shows: %s", strerrordesc_np(-r));
 	if (r == -EINVAL && !probe_kernel_at_least(5, 6))
 		advise(f, "boot a kernel of at least 5.6");
 }
@@ -157,7 +157,7 @@ static void explain_overlay(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "in a user namespace");
 		return;
 	}
-	find(f, PROBE_LIMITED, "not in a user namespace: %s; nothing here needs it yet", strerror(-r));
+	find(f, PROBE_LIMITED, "not in a user namespace: %s; nothing here needs it yet", strerrordesc_np(-r));
 	advise(f, probe_kernel_at_least(5, 11) ? "as root: modprobe overlay" : "boot a kernel of at least 5.11");
 }
 
@@ -169,7 +169,7 @@ static void explain_idmap(struct probe_finding *f, int r)
 		find(f, PROBE_LIMITED, "root's alone; an ordinary user's box has the user itself as owner instead");
 	else
 		find(f, PROBE_LIMITED, "writable host directories cannot be mapped to the box's user: %s",
-		     strerror(-r));
+		     strerrordesc_np(-r));
 	if (r < 0 && geteuid() == 0)
 		advise(f, probe_kernel_at_least(5, 12) ? "keep writable directories on ext4, xfs, btrfs or tmpfs"
 						       : "boot a kernel of at least 5.12");
@@ -187,7 +187,7 @@ static void explain_cgroup(struct probe_finding *f, int r)
 		advise(f, "%s", host.remedy);
 	} else if (r < 0) {
 		find(f, PROBE_LIMITED, "%s: a group was promised, but could not be used: %s", modes[host.mode],
-		     strerror(-r));
+		     strerrordesc_np(-r));
 		advise(f, "%s",
 		       host.needs_scope ? "look at `systemctl --user status` and `journalctl --user -e`" : host.remedy);
 	} else {
@@ -269,7 +269,7 @@ static void explain_loop(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "`storage: disk` can be bounded by a sized image");
 		return;
 	}
-	find(f, PROBE_LIMITED, "no loop devices: %s; `storage: disk` is watched instead", strerror(errno));
+	find(f, PROBE_LIMITED, "no loop devices: %s; `storage: disk` is watched instead", strerrordesc_np(errno));
 	if (geteuid() == 0)
 		advise(f, "modprobe loop; in a container: --device /dev/loop-control");
 }

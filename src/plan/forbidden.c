@@ -155,6 +155,8 @@ static int check_path(const struct check *c, const char *forbidden)
 	if (path_is_within(c->path, forbidden) || path_is_within(forbidden, c->path))
 		return refuse(c, forbidden);
 	fd = open(forbidden, O_PATH | O_CLOEXEC);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return cordon_fail(c->err, CORDON_SYSTEM, errno, "look at '%s'", forbidden);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return check_missing(c, forbidden);
 	if (fd_real_path(fd, real, sizeof(real)) == 0) {
