@@ -70,13 +70,14 @@ void process_end(int *pidfd)
 	fd_close(pidfd);
 }
 
+/* By the call itself: libc keeps its hands off its own two signals, which GNU make leaves ignored in its children. */
 void process_reset_signals(void)
 {
-	struct sigaction dfl = { .sa_handler = SIG_DFL };
+	const unsigned long dfl[4] = { 0 }; /* the kernel's struct sigaction: SIG_DFL, no flags, an empty mask */
 	sigset_t none;
 
 	for (int sig = 1; sig < NSIG; sig++)
-		(void)sigaction(sig, &dfl, NULL);
+		(void)syscall(SYS_rt_sigaction, sig, dfl, NULL, 8UL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
