@@ -56,7 +56,8 @@ pass "$me, container"
 mapfile -t list < <(files promise limits life cli programs fault api)
 tests/run.sh --label "$me" --counts "$counts" "${list[@]}"
 pass "$me, process"
-mapfile -t list < <(files promise limits life programs)
+# Root's payloads at process level have no writable mounts, so that programs and limits are looked at as a user.
+if [ $me = root ]; then mapfile -t list < <(files promise); else mapfile -t list < <(files promise limits life programs); fi
 CORDON_LEVEL=process tests/run.sh --label "$me, process" --counts "$counts" "${list[@]}"
 
 # ---- as an ordinary user ----
