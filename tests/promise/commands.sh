@@ -51,7 +51,7 @@ done
 # The loader as a program, by every name it has.
 for ld in /lib64/ld-linux-x86-64.so.2 /lib/ld-linux-aarch64.so.1 /usr/lib/*-linux-gnu/ld-linux-*.so.* /usr/bin/ld.so /lib/ld-musl-*; do
 	[ -e "$ld" ] || continue
-	like "$(box -- "$ld" /usr/bin/id 2>&1)" "uid=" "control: $ld starts programs without the list"
+	[[ $ld == *musl* ]] || like "$(box -- "$ld" /usr/bin/id 2>&1)" "uid=" "control: $ld starts programs without the list"
 	for prog in /usr/bin/id /m/id /m/probe; do
 		unlike "$(only sh sh -c "$ld $prog fds" 2>&1)" "$marks" "sh × $ld $prog"
 	done
