@@ -272,12 +272,12 @@ close_up() {
 	cat <<END
 
 ${bold}Try next${end}
-   build/cordon run -- ls -la / /home          what a program sees
-   build/cordon run --rw . --timeout 5m -- make    build what you do not trust
-   build/cordon code python --json -e 'import os; os.mkdir("/x")'     the result that an agent gets
-   build/cordon plan --rw . -- make            what would be done, without doing it
-   build/cordon doctor                         what this machine offers
-   make bench                                  what it costs
+   build/cordon run -- ls -la / /home                     what a program sees
+   build/cordon run --rw . --timeout 5m -- make           build what you do not trust
+   build/cordon code python --json -e 'open("/x", "w")'   the result that an agent gets
+   build/cordon plan --rw . -- make                       what would be done, without doing it
+   build/cordon doctor                                    what this machine offers
+   make bench                                             what it costs
 END
 }
 

@@ -5,5 +5,5 @@ DEMO_PACKAGES := gcc libc6-dev libfyaml-dev python3
 demo:
 	@sh tools/need.sh $(DEMO_PACKAGES)
 	@mkdir -p build
-	@$(MAKE) --no-print-directory V=release all >build/demo.log 2>&1 || { cat build/demo.log; exit 1; }
+	@$(MAKE) --no-print-directory -j$(shell nproc) V=release all >build/demo.log 2>&1 || { cat build/demo.log; exit 1; }
 	@bash demo/demo.sh build/cordon
