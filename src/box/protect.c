@@ -156,6 +156,8 @@ static int hold(const struct store *s, const struct plan_mount *m, const struct 
 
 		if (!name || !path)
 			return fail_memory(err);
+		if (strchr(path, '\n'))
+			return fail_path(err, EINVAL, m->source, p->below); /* a record is a line */
 		next = fd_openat2(at, name, O_PATH | O_NOFOLLOW, 0, WALK);
 		if (next == -ENOENT)
 			return make_one(s, m, owner, at, name, path, !last || p->is_dir, err);
