@@ -11,6 +11,7 @@
 #include "plan/command.h"
 #include "plan/mounts.h"
 #include "policy/config.h"
+#include "policy/unit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -99,12 +100,20 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 	return 0;
 }
 
-/* Disk rates: what nobody chose is left out where the host cannot hold it; what was chosen is refused. */
+static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
+{
+	struct unit_fault fault;
+	uint64_t usual;
+
+	return unit_parse(options[id].type, options[id].default_text, &usual, &fault) == 0 && policy_num(policy, id) < usual;
+}
+
+/* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused. */
 static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	if (plan->cgroup.can & CGROUP_CAN_IO)
 		return 0;
-	if (!policy->values[OPT_DISK_READ].is_default || !policy->values[OPT_DISK_WRITE].is_default) {
+	if (is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE)) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0, "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
 			    plan->cgroup.why);
 		return fail_hint(err, "%s", plan->cgroup.remedy);
