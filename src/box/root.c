@@ -353,10 +353,18 @@ static int root_dev(struct root *r)
 	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
 		return fail(r, errno, "make", "/dev");
 	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
+		auto_close int device = mount_clone(host, devices[i], false);
 		char rel[32];
+		int n;
 
+		if (device == -ENOENT)
+			continue;
+		/* A shared mapping of /dev/zero is memory: executable here, written through a second mapping. */
+		n = device < 0 ? device : mount_restrict(device, MOUNT_ATTR_NOSUID | noexec(r), 0, false);
+		if (n < 0)
+			return fail(r, -n, "take", devices[i]);
 		snprintf(rel, sizeof(rel), "dev/%s", devices[i]);
-		if (lay_host(r, host, devices[i], rel) < 0)
+		if (lay(r, device, rel) < 0)
 			return -1;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
@@ -601,7 +609,7 @@ static int root_enter(struct root *r)
 		return fail(r, errno, "enter", "the root");
 	if (r->scratch >= 0 && umount2(".scratch", MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
 		return fail(r, errno, "detach", "the scratch directory");
-	n = mount_restrict(r->fd, RO, 0, false);
+	n = mount_restrict(r->fd, RO | noexec(r), 0, false);
 	if (n < 0)
 		return fail(r, -n, "lock", "the root");
 	n = mount_pivot();
