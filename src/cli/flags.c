@@ -264,7 +264,8 @@ int cli_policy(struct cordon_policy **ret_policy, const struct cli_request *r, s
 	struct cordon_policy *policy = NULL;
 	int rc = r->policy ? cordon_policy_load(&policy, r->policy, err) : cordon_policy_new(&policy, err);
 
-	if (rc == 0 && r->setting_count)
+	/* On top of a policy also without flags: --in is a request as well. */
+	if (rc == 0)
 		rc = r->policy ? narrow(policy, r, err) : set_flags(policy, r, err);
 	if (rc < 0) {
 		cordon_policy_free(policy);
