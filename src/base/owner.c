@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,18 +15,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static int boot_digits(char buf[9])
+enum { YOUNG_TICKS = 500 }; /* five seconds */
+
+static pthread_once_t boot_once = PTHREAD_ONCE_INIT;
+static char boot[9]; /* empty: could not be read */
+
+static void read_boot(void)
 {
 	char text[64];
-	ssize_t n = fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text));
 
-	if (n < 0)
-		return (int)n;
-	if (n < 8)
-		return -EIO;
-	memcpy(buf, text, 8);
-	buf[8] = '\0';
-	return 0;
+	if (fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text)) >= 8)
+		memcpy(boot, text, 8);
+}
+
+static const char *boot_digits(void)
+{
+	(void)pthread_once(&boot_once, read_boot);
+	return boot[0] ? boot : NULL;
 }
 
 /* Field 22 of /proc/PID/stat; the command in field 2 may hold anything, so count from its last ')'. */
@@ -59,31 +65,34 @@ static uint64_t now_ticks(void)
 
 int owner_name(char buf[OWNER_NAME_MAX])
 {
-	char boot[9];
-	int r = boot_digits(boot);
+	const char *here = boot_digits();
 
-	if (r < 0)
-		return r;
-	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s", (int)getpid(), now_ticks(), boot);
+	if (!here)
+		return -EIO;
+	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s", (int)getpid(), now_ticks(), here);
 	return 0;
 }
 
 bool owner_is_orphan(const char *name)
 {
 	uint64_t then, start;
-	char boot[9], here[9], pid[16];
+	char named[9], pid[16];
+	const char *here = boot_digits();
 	int number, end = 0;
 
-	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", &number, &then, boot, &end) != 3 || name[end] ||
-	    number <= 0 || strlen(boot) != 8)
+	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", &number, &then, named, &end) != 3 || name[end] ||
+	    number <= 0 || strlen(named) != 8)
 		return false;
-	if (boot_digits(here) < 0)
+	if (!here)
 		return false;
-	if (strcmp(boot, here) != 0)
+	if (strcmp(named, here) != 0)
 		return true;
+	if (kill(number, 0) < 0 && errno == ESRCH)
+		return true;
+	/* There is such a process. Within seconds its number cannot have come round to another one. */
+	if (now_ticks() < then + YOUNG_TICKS)
+		return false;
 	snprintf(pid, sizeof(pid), "%d", number);
-	if (start_time(pid, &start) == 0)
-		return start > then;
-	/* hidepid hides others' processes from us: only ESRCH proves that it is gone. */
-	return kill(number, 0) < 0 && errno == ESRCH;
+	/* hidepid may hide it from us: only a later start proves that it is another one. */
+	return start_time(pid, &start) == 0 && start > then;
 }

@@ -60,7 +60,7 @@ static pid_t start_payload(struct inside *in)
 static int drop(struct inside *in)
 {
 	uint64_t keep = 1ULL << CAP_KILL | 1ULL << CAP_DAC_READ_SEARCH;
-	int r = 0;
+	int r;
 
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
@@ -70,9 +70,8 @@ static int drop(struct inside *in)
 
 		fd_close(&fd);
 	}
-	if (in->plan->level == LEVEL_CONTAINER)
-		r = caps_lock(keep);
-	r = r < 0 ? r : caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
+	/* With no_new_privs nothing can be gained by executing, and init never executes: no need for the bounding set. */
+	r = caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
 	r = r < 0 ? r : process_no_new_privs();
 	return r;
 }
@@ -181,7 +180,6 @@ static void serve_message(struct init *init, const struct link_message *m)
 	case LINK_COLLECT:
 		copy_out_send(init->in->plan, init->in->work, init->in->link);
 		break;
-	case LINK_OWNER:
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_ERROR:

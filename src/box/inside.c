@@ -226,7 +226,7 @@ static int payload_session(struct inside *in)
 {
 	int r;
 
-	process_reset_signals();
+	process_restore_signals();
 	if (setsid() < 0)
 		return fail(in, errno, "setsid");
 	r = process_new_keyring();

@@ -345,7 +345,6 @@ static void from_init(struct keeper *k)
 		(void)link_send(k->fds->front, &m, fd);
 		k->done = k->done || m.type == LINK_COLLECTED;
 		break;
-	case LINK_OWNER:
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_SIGNAL:
@@ -614,13 +613,12 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 {
 	struct keeper k = { .plan = plan, .fds = fds, .cgroup = CGROUP_INIT, .link = -1, .init = -1, .listener = -1,
 			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX };
-	struct link_message m = { .type = LINK_OWNER };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
 	r = owner_name(k.owner);
-	memcpy(m.owner, k.owner, sizeof(m.owner));
-	if (r < 0 || link_send(fds->front, &m, -1) < 0)
+	if (r < 0)
 		_exit(1);
+	memcpy(fds->owner, k.owner, sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
 	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */

@@ -7,6 +7,7 @@
 struct keeper_fds {
 	int front;    /* link to the front */
 	int stdio[3]; /* the payload's ends */
+	char *owner;  /* shared with the front, OWNER_NAME_MAX: the name that everything lasting will carry */
 };
 
 /* Builds the box, watches over it, takes it down and reports. Runs in a process of its own, forked for it. */

@@ -10,11 +10,9 @@
 
 static size_t link_size(enum link_type type)
 {
-	const size_t head = offsetof(struct link_message, owner);
+	const size_t head = offsetof(struct link_message, error);
 
 	switch (type) {
-	case LINK_OWNER:
-		return head + OWNER_NAME_MAX;
 	case LINK_ERROR:
 		return head + sizeof(struct cordon_error);
 	case LINK_STARTED:
@@ -74,7 +72,7 @@ int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, siz
 	ssize_t n;
 
 	*ret_n = 0;
-	memset(m, 0, offsetof(struct link_message, owner));
+	memset(m, 0, offsetof(struct link_message, error));
 	n = fd_recv(sock, m, sizeof(*m), fds, max, ret_n);
 	if (n < 0)
 		return n == -ECONNRESET ? 0 : (int)n;

@@ -15,8 +15,7 @@
 #include <sys/types.h>
 
 enum link_type {
-	LINK_OWNER = 1, /* keeper -> front: the name that everything lasting will carry; before anything is made */
-	LINK_MAPPED,    /* keeper -> init: the id maps are written, go on */
+	LINK_MAPPED = 1,  /* keeper -> init: the id maps are written, go on */
 	LINK_CGROUP,    /* keeper -> init, with fds: what the payload writes to in order to join; after init's own setup */
 	LINK_ERROR,     /* init -> keeper: a step failed */
 	LINK_LISTENER,  /* child -> keeper, with fd: the seccomp listener */
@@ -72,7 +71,6 @@ struct link_report {
 struct link_message {
 	enum link_type type;
 	union {
-		char owner[OWNER_NAME_MAX];
 		struct cordon_error error;
 		unsigned layers;
 		struct link_exit exit;

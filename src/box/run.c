@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +47,7 @@ struct front {
 	struct stream streams[2];
 	struct collect collect;
 	struct cordon_error collect_error;
-	char owner[OWNER_NAME_MAX];
+	char *owner; /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
 	bool collected; /* LINK_COLLECTED has come */
 	int link_error; /* errno of the link to the keeper, or 0 */
 	bool ended, end_waits, reported, refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
@@ -216,10 +217,6 @@ static bool from_keeper(struct front *f)
 		return r == -EAGAIN || r == -EPROTO;
 	}
 	switch (m.type) {
-	case LINK_OWNER:
-		memcpy(f->owner, m.owner, sizeof(f->owner));
-		f->owner[sizeof(f->owner) - 1] = '\0';
-		break;
 	case LINK_TTY:
 		start_terminal(f, &fd);
 		break;
@@ -327,7 +324,7 @@ static int open_pipes(const struct front *f, struct pipes *p)
 static pid_t fork_keeper(struct front *f, struct pipes *p)
 {
 	struct cordon_plan plan = *f->plan; /* the keeper may degrade its own copy */
-	struct keeper_fds fds = { .front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] } };
+	struct keeper_fds fds = { .front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] }, .owner = f->owner };
 	sigset_t all, before;
 	pid_t pid;
 
@@ -459,8 +456,11 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = -1;
 	f->pending = malloc(CHUNK);
 	f->buffer = malloc(CHUNK);
+	f->owner = mmap(NULL, OWNER_NAME_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (f->owner == MAP_FAILED)
+		f->owner = NULL;
 	collect_init(&f->collect, plan, &f->collect_error);
-	pid = f->pending && f->buffer ? front_start(f, err ? err : &unused) : fail_memory(err);
+	pid = f->pending && f->buffer && f->owner ? front_start(f, err ? err : &unused) : fail_memory(err);
 	r = -1;
 	if (pid > 0) {
 		run_guarded(f);
@@ -478,6 +478,8 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	fd_close(&f->keeper);
 	fd_close(&f->stdin_to);
 	fd_close(&f->tty);
+	if (f->owner)
+		(void)munmap(f->owner, OWNER_NAME_MAX);
 	free(f->pending);
 	free(f->buffer);
 	free(f);

@@ -184,9 +184,15 @@ char *scratch_keep(const char *scratch_dir, const char *owner)
 void scratch_sweep(const char *scratch_dir)
 {
 	int fd = open_base(scratch_dir);
-	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
+	struct stat st;
 	int seen = 0;
+	DIR *d;
+
+	/* Two links are the directory alone; some file systems do not count, and say one. */
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_nlink == 2)
+		fd_close(&fd);
+	d = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!d) {
 		fd_close(&fd);

@@ -19,6 +19,8 @@ void process_end(int *pidfd);
 
 /* After a fork: default dispositions, nothing blocked; the parent's handlers must not run here. */
 void process_reset_signals(void);
+/* The same where that was done before and only SIGPIPE was ignored and signals blocked since. */
+void process_restore_signals(void);
 /* Closes every fd except 0, 1, 2 and the n (unsorted, sorted in place) given. */
 int process_close_others(int *keep, size_t n);
 /* A session keyring that nobody else has. -ENOSYS where the kernel has no keys: then there is nothing to leak. */
