@@ -6,22 +6,19 @@ levels container process
 works_here || skip_all "no boxes of level $LEVEL here"
 need python3
 
-# Each payload writes a mark into a host directory again and again; after the run no mark may come any more.
-mkdir "$WORK/marks"
-chmod 777 "$WORK/marks"
+# Each payload leaves something behind whose command line has a word of its own; after the run no process has it any more.
 cat >"$WORK/linger.py" <<'PY'
-"""linger.py KIND FOREGROUND: leaves something behind that goes on marking; then waits, or ends."""
+"""linger.py KIND FOREGROUND WORD: leaves something behind; then waits, or ends."""
 import os, signal, sys, time
-kind, foreground = sys.argv[1:]
-here = os.environ["MARKS"]
+kind, foreground, word = sys.argv[1:]
+there, here = os.pipe()
 
 def mark():
-    n = 0
-    while True:
-        n += 1
-        with open(f"{here}/{kind}", "w") as f:
-            f.write(str(n))
-        time.sleep(0.02)
+    os.write(here, b"x")
+    time.sleep(0.05)
+    if kind == "closed":
+        os.closerange(0, 256)
+    time.sleep(90)
 
 def child(do):
     if os.fork() == 0:
@@ -44,10 +41,6 @@ def stopped():
     child(mark)
     os.kill(os.getpid(), signal.SIGSTOP)
 
-def closed():
-    os.closerange(0, 256)
-    mark()
-
 def chain():
     for _ in range(5):
         if os.fork():
@@ -59,48 +52,36 @@ def forking():
     while True:
         if os.fork():
             os._exit(0)
-        with open(f"{here}/{kind}", "a") as f:
-            f.write("x")
-        time.sleep(0.01)
+        os.write(here, b"x")
+        time.sleep(0.05)
 
-child({"daemon": daemon, "ignoring": ignoring, "stopped": stopped, "closed": closed, "chain": chain, "forking": forking,
+child({"daemon": daemon, "ignoring": ignoring, "stopped": stopped, "closed": mark, "chain": chain, "forking": forking,
        "grandchild": lambda: child(mark), "background": mark}[kind])
-for _ in range(500):
-    if os.path.exists(f"{here}/{kind}"):
-        break
-    time.sleep(0.02)
+os.read(there, 1)
 print("started", flush=True)
 if foreground == "wait":
     time.sleep(60)
 PY
-still() { # KIND: whether marks still come
-	local one
-	one=$(cksum <"$WORK/marks/$1")
-	sleep 0.4
-	[ "$one" != "$(cksum <"$WORK/marks/$1")" ]
+still() { pgrep -f "$1" >/dev/null; }
+linger() { # KIND FOREGROUND WORD FLAG…
+	local kind=$1 foreground=$2 word=$3
+	shift 3
+	result "$@" -- python3 -c "$(cat "$WORK/linger.py")" "$kind" "$foreground" "$word"
 }
-dest=/marks
-[ "$LEVEL" = process ] && dest=$WORK/marks
-linger() { # KIND FOREGROUND FLAG…
-	local kind=$1 foreground=$2
-	shift 2
-	result --rw "$WORK/marks:$dest" --ro "$WORK/linger.py" --env "MARKS=$dest" "$@" -- python3 "$WORK/linger.py" "$kind" "$foreground"
-}
+word=linger-$$-$RANDOM
 
-MARKS=$WORK/marks python3 "$WORK/linger.py" background end >/dev/null
-ok "control: outside of a box it does linger" still background
-loose=$(pgrep -f "$WORK/linger.py" | head -1)
-[ -n "$loose" ] && kill "$loose"
+python3 "$WORK/linger.py" background end "$word-out" >/dev/null
+ok "control: outside of a box it does linger" still "$word-out"
+loose=$(pgrep -f "$word-out" | head -1)
+[ -z "$loose" ] || kill "$loose"
 
 for kind in background grandchild daemon ignoring stopped closed chain forking; do
-	linger "$kind" wait --timeout 1500ms
-	expect "$kind: the deadline comes" status=timeout 'stdout=~^started' 'wall_ms=<25000'
-	[ -e "$WORK/marks/$kind" ] && pass "$kind: control: it was there" || fail "$kind: control: it was there"
-	refused "$kind: and does not outlive it" still "$kind"
-	rm -f "$WORK/marks/$kind"
-	linger "$kind" end --timeout 50s
-	expect "$kind: the return does not wait for it" status=success stdout=$'started\n' 'wall_ms=<25000'
-	refused "$kind: and it is gone with the payload" still "$kind"
+	linger "$kind" wait "$word-$kind" --timeout 2s
+	refused "$kind: does not outlive the deadline" still "$word-$kind"
+	expect "$kind: which came" status=timeout 'stdout=~^started' 'wall_ms=<25000'
+	linger "$kind" end "$word-$kind" --timeout 50s
+	refused "$kind: is gone with the payload" still "$word-$kind"
+	expect "$kind: and did not put off the return" status=success stdout=$'started\n' 'wall_ms=<25000'
 done
 
 # Streams held by what is in the background: neither pipe nor file holds up the return.

@@ -46,7 +46,7 @@ for i in range(pieces):
             time.sleep(60)
 print("held", flush=True)
 PY
-eat() { result --ro "$WORK/eat.py:/opt/eat.py" --open-files 65536 "${flags[@]}" -- python3 /opt/eat.py "$@"; }
+eat() { result --open-files 65536 "${flags[@]}" -- python3 -c "$(cat "$WORK/eat.py")" "$@"; }
 
 # The neighbour runs all along and must not notice.
 box --timeout 50s -- sh -c 'while [ ! -e /tmp/stop ]; do sleep 0.2; echo alive; done' >"$WORK/neighbour" 2>&1 &
@@ -70,17 +70,19 @@ done
 # What the kernel counts (cgroup) ends in resource_exceeded; without cgroups a process gets ENOMEM or is seen by the keeper.
 for kind in anonymous shared memfd pipes sysv; do
 	[ "$kind" = sysv ] && [ "$LEVEL" = process ] && continue
-	flags=(--memory 96M)
+	limit=96
+	[ "$kind" = pipes ] && limit=48 # the kernel has a bound of its own, 64 MB for each user
+	flags=(--memory "${limit}M")
 	eat "$kind" 400
 	if [ "$source" = cgroup ]; then
-		expect "400 MB of $kind memory do not fit into 96M" status=resource_exceeded limit=memory stdout= \
-			memory_peak_bytes='<104857600' 'memory_peak_bytes=>62914560'
+		expect "400 MB of $kind memory do not fit into ${limit}M" status=resource_exceeded limit=memory stdout= \
+			memory_peak_bytes="<$((limit * 1100000))" memory_peak_bytes=">$((limit * 700000))"
 	elif [ "$kind" = memfd ]; then
 		# Pages of files without a name that nobody maps belong to no process: polling does not see them, and doctor says so.
 		like "$("$CORDON" doctor)" 'cannot promise exact memory limits' "watch: doctor says what is not promised of $kind memory"
 	else
 		# Whether by the keeper, by RLIMIT_DATA or by the kernel's own bounds: it ends, and never with success.
-		expect "400 MB of $kind memory do not fit into 96M (watch)" status='~^(error|resource_exceeded)$' stdout=
+		expect "400 MB of $kind memory do not fit into ${limit}M (watch)" status='~^(error|resource_exceeded)$' stdout=
 	fi
 done
 
@@ -105,7 +107,8 @@ fi
 # Page cache of a host directory: reclaimed, not fatal, and bounded.
 mkdir "$WORK/data"
 head -c 200M /dev/zero >"$WORK/data/big"
-result --ro "$WORK/data:/data" --memory 64M -- sh -c 'cat /data/big /data/big | wc -c'
+chmod 755 "$WORK" "$WORK/data"
+result --ro "$WORK/data" --memory 64M -- sh -c "cat $WORK/data/big $WORK/data/big | wc -c"
 expect "reading 400 MB of files within 64M works" status=success stdout=$'419430400\n'
 [ "$source" = cgroup ] && expect "and the page cache stays within the limit" memory_peak_bytes='<68000000'
 

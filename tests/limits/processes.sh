@@ -23,7 +23,7 @@ except OSError as e:
     sys.exit(4)
 print(n)
 PY
-forks() { result --ro "$WORK/fork.py:/opt/fork.py" "${flags[@]}" -- python3 /opt/fork.py "$@"; }
+forks() { result "${flags[@]}" -- python3 -c "$(cat "$WORK/fork.py")" "$@"; }
 flags=(--pids 64)
 forks 20
 expect "control: twenty processes fit into 64" status=success stdout=$'20\n'
@@ -110,6 +110,8 @@ except OSError as e:
 expect "who ignores the signal gets EFBIG" status=success stdout=$'1048576 27\n'
 mkdir "$WORK/rw"
 [ "$ME" = root ] && chmod 777 "$WORK/rw"
-result --file-size 1M --rw "$WORK/rw:/rw" -- sh -c 'head -c 5M /dev/zero >/rw/x'
-is "$(stat -c %s "$WORK/rw/x" 2>/dev/null)" 1048576 "in a host directory as well"
+if [ "$LEVEL" = container ]; then
+	result --file-size 1M --rw "$WORK/rw:/rw" -- sh -c 'head -c 5M /dev/zero >/rw/x'
+	is "$(stat -c %s "$WORK/rw/x" 2>/dev/null)" 1048576 "in a host directory as well"
+fi
 done_testing
