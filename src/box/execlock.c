@@ -25,11 +25,11 @@ static int fail(struct root *r, int errnum, const char *path)
 	return cordon_fail(r->err, CORDON_SYSTEM, errnum, "allow '%s' to be executed", path);
 }
 
-/* Lays what `place` is over itself, with or without the right to execute. */
+/* Lays what `place` is over itself, with or without the right to execute. What can be executed cannot be written. */
 static int relay(struct root *r, int place, const char *path, bool exec)
 {
 	auto_close int fd = mount_clone(place, "", true);
-	int n = fd < 0 ? fd : mount_restrict(fd, exec ? 0 : MOUNT_ATTR_NOEXEC, exec ? MOUNT_ATTR_NOEXEC : 0, true);
+	int n = fd < 0 ? fd : mount_restrict(fd, exec ? MOUNT_ATTR_RDONLY : MOUNT_ATTR_NOEXEC, exec ? MOUNT_ATTR_NOEXEC : 0, true);
 
 	n = n < 0 ? n : mount_attach(fd, place, "");
 	return n < 0 ? fail(r, -n, path) : 0;
@@ -117,6 +117,26 @@ static bool is_symlink(struct root *r, const char *name)
 	return fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode);
 }
 
+/* What was mounted below a library directory is not part of the system's libraries. */
+static int forbid_mount(struct root *r, const char *dest, bool writable)
+{
+	auto_close int fd = fd_openat2(r->fd, dest, O_PATH, 0, IN_ROOT);
+	int n = fd < 0 ? fd : mount_restrict(fd, MOUNT_ATTR_NOEXEC, writable ? MOUNT_ATTR_RDONLY : 0, true);
+
+	return n < 0 ? fail(r, -n, dest) : 0;
+}
+
+static int forbid_mounts(struct root *r)
+{
+	for (size_t i = 0; i < r->plan->mount_count; i++)
+		if (forbid_mount(r, r->plan->mounts[i].dest, false) < 0)
+			return -1;
+	for (size_t i = 0; i < r->plan->private_count; i++)
+		if (forbid_mount(r, r->plan->privates[i].dest, true) < 0)
+			return -1;
+	return 0;
+}
+
 int root_lock_exec(struct root *r)
 {
 	static const char *const parents[] = { "usr/lib", "usr/local/lib", "lib" };
@@ -130,6 +150,8 @@ int root_lock_exec(struct root *r)
 	for (size_t i = 0; i < ARRAY_LEN(whole); i++)
 		if (!is_symlink(r, whole[i]) && allow_libraries(r, whole[i]) < 0)
 			return -1;
+	if (forbid_mounts(r) < 0)
+		return -1;
 	for (size_t i = 0; i < r->plan->command_paths.n; i++) {
 		const char *path = r->plan->command_paths.v[i];
 		auto_close int place = fd_openat2(r->fd, path, O_PATH | O_NOFOLLOW, 0, IN_ROOT | RESOLVE_NO_SYMLINKS);

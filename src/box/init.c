@@ -202,7 +202,10 @@ static _Noreturn void serve(struct init *init, int signals)
 		struct link_message m;
 		int fd = -1;
 
-		(void)poll(fds, ARRAY_LEN(fds), -1);
+		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR) {
+			end_everything(init);
+			_exit(1);
+		}
 		if (fds[1].revents) {
 			struct signalfd_siginfo info;
 
@@ -255,7 +258,7 @@ _Noreturn void init_main(struct inside *in)
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, NULL);
-	signals = signalfd(-1, &child, SFD_CLOEXEC);
+	signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
 	init.payload = signals < 0 ? -1 : start_payload(in);
 	if (init.payload > 0 && inside_finish(in) < 0)
 		give_up(in, 1);

@@ -39,7 +39,7 @@
 enum {
 	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
 	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
-	COLLECT_MS = 600000, /* copying out */
+	COLLECT_MS = 120000, /* copying out */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
 };
@@ -368,6 +368,8 @@ static void from_front(struct keeper *k)
 		keeper_end(k);
 	} else if (m.type == LINK_SIGNAL) {
 		pass_signal(k, m.signal);
+	} else if (m.type == LINK_END && k->report.has_exit) {
+		k->done = true; /* the payload has ended; what is cut short is the copying out, which the front notices */
 	} else if (m.type == LINK_END) {
 		k->report.cancelled = m.reason == LINK_CANCEL;
 		k->report.over_output = m.reason == LINK_OUTPUT;

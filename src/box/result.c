@@ -33,7 +33,7 @@ static bool failed_itself(const struct cordon_result *r)
 }
 
 /* Which limit ended it, or NULL. Those that the keeper enforced first, then what the kernel counted. */
-static const char *limit_of(const struct cordon_result *r, const struct link_report *p)
+static const char *limit_of(const struct cordon_result *r, const struct link_report *p, uint64_t cpu_time_ms)
 {
 	const struct {
 		bool hit;
@@ -44,7 +44,8 @@ static const char *limit_of(const struct cordon_result *r, const struct link_rep
 		{ p->over_memory, "memory" },
 		{ p->over_disk, "disk" },
 		{ p->oom_kills && failed_itself(r), "memory" },
-		{ r->signal == SIGXCPU, "cpu_time" },
+		/* Anybody can send the signal; the time must have been used. */
+		{ r->signal == SIGXCPU && p->cpu_us / 900 >= cpu_time_ms, "cpu_time" },
 		{ r->signal == SIGXFSZ, "file_size" },
 		{ p->process_refusals && failed_itself(r), "processes" },
 		{ p->exit.disk_full && failed_itself(r), "disk" },
@@ -57,14 +58,14 @@ static const char *limit_of(const struct cordon_result *r, const struct link_rep
 	return NULL;
 }
 
-static void set_status(struct cordon_result *r, const struct link_report *p)
+static void set_status(struct cordon_result *r, const struct link_report *p, uint64_t cpu_time_ms)
 {
 	r->exit_code = -1;
 	if (p->has_exit && WIFEXITED(p->exit.status))
 		r->exit_code = WEXITSTATUS(p->exit.status);
 	if (p->has_exit && WIFSIGNALED(p->exit.status))
 		r->signal = WTERMSIG(p->exit.status);
-	r->limit = limit_of(r, p);
+	r->limit = limit_of(r, p, cpu_time_ms);
 	if (p->timed_out) {
 		r->status = CORDON_TIMEOUT;
 		r->limit = "wall_time";
@@ -119,7 +120,7 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 		return NULL;
 	}
 	out = &r->public;
-	set_status(out, p);
+	set_status(out, p, plan->limits.cpu_time_ms);
 	out->wall_us = p->wall_us;
 	out->cpu_us = p->cpu_us;
 	out->memory_peak_bytes = p->memory_peak_bytes;

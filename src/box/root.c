@@ -347,7 +347,7 @@ static int root_dev(struct root *r)
 		{ "/proc/self/fd", "dev/fd" },    { "fd/0", "dev/stdin" },      { "fd/1", "dev/stdout" },
 		{ "fd/2", "dev/stderr" },         { "pts/ptmx", "dev/ptmx" },
 	};
-	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", NULL };
+	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", "max", "64", NULL };
 	auto_close int host = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
 
 	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
@@ -407,6 +407,17 @@ static int proc_lock(struct root *r, int proc, const char *name)
 	return n < 0 ? fail(r, -n, "lock /proc entry", name) : 0;
 }
 
+/* Instances count against the caller's own on the host: a box gets a share. The number belongs to its user namespace. */
+static int limit_inotify(struct root *r, int proc)
+{
+	int n;
+
+	if (!(r->plan->layers & LAYER_BIT(USERNS)))
+		return 0; /* it would be the host's */
+	n = fd_write_file_at(proc, "sys/user/max_inotify_instances", "32");
+	return n < 0 && n != -ENOENT ? fail(r, -n, "limit", "inotify instances") : 0;
+}
+
 /* /proc itself stays writable: what a process may say of itself there, it says by writing. */
 static int root_proc(struct root *r)
 {
@@ -432,7 +443,7 @@ static int root_proc(struct root *r)
 	for (size_t i = 0; i < ARRAY_LEN(proc_read_only); i++)
 		if (proc_lock(r, fd, proc_read_only[i]) < 0)
 			return -1;
-	if (root_restrict(r) < 0)
+	if (limit_inotify(r, fd) < 0 || root_restrict(r) < 0)
 		return -1;
 	n = mount_restrict(fd, 0, MOUNT_ATTR_RDONLY, false);
 	return n < 0 ? fail(r, -n, "restrict", "/proc") : 0;

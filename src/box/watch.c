@@ -122,8 +122,10 @@ static int read_tree(int at, unsigned depth, struct watch_usage *ret)
 	DIR *d;
 
 	d = fd < 0 ? NULL : fdopendir(fd);
-	if (!d)
+	if (!d) {
+		ret->inodes = WATCH_ENTRIES; /* what cannot be counted counts as over */
 		return -errno;
+	}
 	fd = -1;
 	while (ret->inodes < WATCH_ENTRIES && (e = readdir(d))) {
 		struct stat st;

@@ -9,7 +9,7 @@ struct process_limits {
 	uint64_t data_bytes; /* 0: left alone; RLIMIT_DATA, not RLIMIT_AS, which kills Node at start */
 	uint64_t processes;  /* 0: left alone; counts per user namespace, so it is exact for a box */
 };
-/* Soft and hard alike, never above the hard limit there is. Core files are off. 0 or -errno. */
+/* Soft and hard alike, never above the hard limit there is. No core is dumped, neither into a file nor into a helper. 0 or -errno. */
 int limits_apply(const struct process_limits *limits);
 
 #endif

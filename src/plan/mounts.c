@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "plan/forbidden.h"
+#include "plan/place.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -127,19 +128,36 @@ static int add_protect(struct cordon_plan *plan, size_t mount, const char *below
 }
 
 /* The same host directory under two writable names would leave the second name unprotected. */
+static int check_pair(const struct place_table *table, const struct plan_mount *a, const struct plan_mount *b, struct cordon_error *err)
+{
+	struct place x = { 0 }, y = { 0 };
+	bool related = path_is_within(a->source, b->source) || path_is_within(b->source, a->source);
+
+	/* By place as well: a bind mount on the host shows the same directory under another path. */
+	if (!related && place_of(table, a->fd, a->source, &x) == 0 && place_of(table, b->fd, b->source, &y) == 0)
+		related = place_related(&x, &y);
+	free(x.path);
+	free(y.path);
+	if (!related)
+		return 0;
+	cordon_fail(err, CORDON_INVALID, 0, "'%s' and '%s' are both writable and overlap, so files.protect cannot hold", a->source,
+		    b->source);
+	return fail_hint(err, "mount '%s' once, or drop files.protect", a->source);
+}
+
 static int check_aliases(const struct cordon_plan *plan, struct cordon_error *err)
 {
-	for (size_t i = 0; i < plan->mount_count; i++)
-		for (size_t j = 0; j < plan->mount_count; j++) {
-			const struct plan_mount *a = &plan->mounts[i], *b = &plan->mounts[j];
+	struct place_table table;
+	int status = place_load(&table);
 
-			if (i == j || !a->writable || !b->writable || !path_is_within(b->source, a->source))
-				continue;
-			cordon_fail(err, CORDON_INVALID, 0, "'%s' and '%s' are both writable and overlap, so files.protect cannot hold",
-				    a->source, b->source);
-			return fail_hint(err, "mount '%s' once, or drop files.protect", a->source);
-		}
-	return 0;
+	if (status < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -status, "read /proc/self/mountinfo");
+	for (size_t i = 0; status == 0 && i < plan->mount_count; i++)
+		for (size_t j = i + 1; status == 0 && j < plan->mount_count; j++)
+			if (plan->mounts[i].writable && plan->mounts[j].writable)
+				status = check_pair(&table, &plan->mounts[i], &plan->mounts[j], err);
+	place_done(&table);
+	return status;
 }
 
 static int protect_absolute(struct cordon_plan *plan, const char *path, bool is_dir, struct cordon_error *err)
@@ -236,6 +254,21 @@ static int check_in(const struct cordon_policy *policy, const char *real, struct
 	return fail_hint(err, "the policy's files.allowed_read says where callers may read from");
 }
 
+/* A caller fills what is the payload's own; /etc and the like are the operator's. */
+static int check_in_dest(const struct cordon_plan *plan, const char *dest, struct cordon_error *err)
+{
+	bool own = path_is_within(dest, plan->home) || path_is_within(dest, "/tmp");
+
+	for (size_t i = 0; i < plan->private_count; i++)
+		own = own || path_is_within(dest, plan->privates[i].dest);
+	for (size_t i = 0; i < plan->mount_count; i++)
+		own = own || (plan->mounts[i].writable && path_is_within(dest, plan->mounts[i].dest));
+	if (own)
+		return 0;
+	cordon_fail(err, CORDON_DENIED, 0, "copy in to '%s' refused: with a policy, only what is writable in the box can be filled", dest);
+	return fail_hint(err, "copy it into %s or /tmp", plan->home);
+}
+
 static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, const char *spec, struct cordon_error *err)
 {
 	struct plan_copy *c = &plan->ins[plan->in_count];
@@ -251,23 +284,30 @@ static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, 
 	if (policy->is_narrowed && check_in(policy, c->host, err) < 0)
 		return -1;
 	c->box = box ? path_clean(plan->home, box) : path_clean(plan->home, path_name(c->host));
-	return c->box ? 0 : cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
+	if (!c->box)
+		return cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
+	return policy->is_narrowed ? check_in_dest(plan, c->box, err) : 0;
 }
 
 /* The directory that will hold the target, before the payload runs: it may be one that the payload can swap for a link. */
-static int open_out(struct plan_copy *c, struct cordon_error *err)
+static int open_out(const struct cordon_plan *plan, struct plan_copy *c, struct cordon_error *err)
 {
 	auto_free char *parent = strdup(c->host);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
+	uint64_t resolve = 0;
 
 	if (!slash)
 		return fail_memory(err);
 	slash[slash == parent] = '\0';
-	c->fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* Where payloads write, a symlink may be one that an earlier payload left. */
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (plan->mounts[i].writable && path_is_within(parent, plan->mounts[i].source))
+			resolve = RESOLVE_NO_SYMLINKS;
+	c->fd = fd_openat2(AT_FDCWD, parent, O_PATH | O_DIRECTORY, 0, resolve);
 	if (c->fd >= 0)
 		return 0;
-	return cordon_fail(err, errno == ENOENT ? CORDON_NOT_FOUND : CORDON_SYSTEM, errno, "--out to '%s': open its directory",
-			   c->host);
+	cordon_fail(err, c->fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -c->fd, "--out to '%s': open its directory", c->host);
+	return c->fd == -ELOOP ? fail_hint(err, "a symbolic link in a directory that payloads write to is not followed") : -1;
 }
 
 static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_error *err)
@@ -285,7 +325,7 @@ static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_err
 	c->host = path_clean(cwd, host ? host : path_name(c->box));
 	if (!c->host || strcmp(c->host, "/") == 0)
 		return cordon_fail(err, CORDON_INVALID, 0, "--out '%s': the target is not a path", spec);
-	return open_out(c, err);
+	return open_out(plan, c, err);
 }
 
 int plan_resolve_copies(struct cordon_plan *plan, const struct cordon_policy *policy, const char *const *in,
