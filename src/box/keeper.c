@@ -40,6 +40,7 @@ enum {
 	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
 	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
 	COLLECT_MS = 120000, /* copying out */
+	IO_LATER_US = 20000, /* a run that lasts this long gets its disk rates on v1 */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
 };
@@ -53,7 +54,7 @@ struct keeper {
 	bool has_cgroup;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, denied;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied;
 	bool ending, done, front_gone, swept;
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct link_report report;
@@ -74,8 +75,9 @@ static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 		.memory_bytes = k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
 		.processes = k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
 		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
-		.read_bps = l->read_bps,
-		.write_bps = l->write_bps,
+		/* On v1 they come later: on_io(). */
+		.read_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->read_bps,
+		.write_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->write_bps,
 	};
 	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
 		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &limits);
@@ -328,6 +330,8 @@ static void from_init(struct keeper *k)
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
+		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && (k->plan->limits.read_bps || k->plan->limits.write_bps))
+			k->io_us = k->started_us + IO_LATER_US;
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
@@ -459,6 +463,23 @@ static void on_guard(struct keeper *k, uint64_t now)
 	keeper_end(k);
 }
 
+/* Disk rates on v1: a tree of its own, for runs that last. */
+static void on_io(struct keeper *k)
+{
+	const struct cgroup_limits limits = { .read_bps = k->plan->limits.read_bps, .write_bps = k->plan->limits.write_bps };
+	struct cordon_error err = { 0 };
+	int r = cgroup_add_io(&k->cgroup, &limits);
+
+	k->io_us = UINT64_MAX;
+	if (r == 0)
+		return;
+	cordon_fail(&err, CORDON_SYSTEM, -r, "limit the disk rates");
+	(void)fail_step(&err, "cgroup");
+	note_error(k, &err);
+	k->report.cancelled = true;
+	keeper_end(k);
+}
+
 static int next_timeout_ms(const struct keeper *k, uint64_t now)
 {
 	uint64_t at = k->deadline_us;
@@ -469,6 +490,8 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 		at = k->throttle_us;
 	if (k->guard_us > now && k->guard_us < at)
 		at = k->guard_us;
+	if (!k->ending && k->io_us < at)
+		at = k->io_us;
 	if (at <= now)
 		return 0;
 	at = (at - now + 999) / 1000;
@@ -499,6 +522,8 @@ static bool keeper_turn(struct keeper *k)
 		from_front(k);
 	if (fds[2].revents && !fds[0].revents) /* all that init said has been heard */
 		return false;
+	if (!k->ending && now >= k->io_us)
+		on_io(k);
 	if (now >= k->deadline_us)
 		on_deadline(k);
 	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
@@ -614,7 +639,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
 {
 	struct keeper k = { .plan = plan, .fds = fds, .cgroup = CGROUP_INIT, .link = -1, .init = -1, .listener = -1,
-			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX };
+			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX, .io_us = UINT64_MAX };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
 	r = owner_name(k.owner);

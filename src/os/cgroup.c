@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 256 + OWNER_NAME_MAX + 1, REMOVE_US = 1000000 };
+enum { PATH_SIZE = 256 + OWNER_NAME_MAX + 1, REMOVE_US = 1000000, PROCS_MAX = 1 << 20, MOVE_PASSES = 64 };
 
 static void group_path(char buf[PATH_SIZE], const struct cgroup_host *host, int tree, const char *name)
 {
@@ -133,6 +133,52 @@ int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char 
 	r = build(cg, limits);
 	if (r < 0)
 		cgroup_destroy(cg);
+	return r;
+}
+
+/* One pass: everybody in `from` goes to `to`. Returns how many were not there yet, or -errno. */
+static int move_all(int from, int to)
+{
+	auto_free char *here = NULL, *there = NULL;
+	auto_close int procs = openat(to, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	int moved = 0;
+
+	if (procs < 0 || fd_load_at(from, "cgroup.procs", PROCS_MAX, &here) < 0 || fd_load_at(to, "cgroup.procs", PROCS_MAX, &there) < 0)
+		return errno ? -errno : -EIO;
+	for (char *p = here, *end; *p; p = end + 1) {
+		char line[32];
+
+		end = strchrnul(p, '\n');
+		snprintf(line, sizeof(line), "%.*s\n", (int)(end - p), p);
+		if (strncmp(there, line, strlen(line)) != 0) {
+			char inner[40];
+
+			snprintf(inner, sizeof(inner), "\n%s", line);
+			if (!strstr(there, inner)) {
+				moved++;
+				if (write(procs, p, (size_t)(end - p)) < 0 && errno != ESRCH)
+					return -errno;
+			}
+		}
+		if (!*end)
+			break;
+	}
+	return moved;
+}
+
+int cgroup_add_io(struct cgroup *cg, const struct cgroup_limits *limits)
+{
+	int r, moved = 1;
+
+	if (!cg->host || cg->host->mode != CGROUP_V1 || cg->dir[CG_BLKIO] >= 0 || cg->dir[CG_MEMORY] < 0)
+		return 0;
+	r = open_tree(cg, CG_BLKIO);
+	r = r < 0 ? r : cgroup_write_io(cg, limits);
+	/* A child that is forked meanwhile appears where its parent was: the next pass finds it. */
+	for (int pass = 0; r == 0 && moved > 0 && pass < MOVE_PASSES; pass++) {
+		moved = move_all(cg->dir[CG_MEMORY], cg->dir[CG_BLKIO]);
+		r = moved < 0 ? moved : 0;
+	}
 	return r;
 }
 

@@ -112,7 +112,7 @@ static int write_memory_v1(int dir, uint64_t bytes)
 /* Throttling on v1 holds for reads and for direct and synchronous writes: buffered writes are written back
  * later by the kernel in the root group's name. v2 accounts them where the file system takes part (ext4,
  * xfs, btrfs, f2fs). */
-static int write_io_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
+int cgroup_write_io(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	static const char *const files[] = { "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device" };
 	const uint64_t bps[] = { limits->read_bps, limits->write_bps };
@@ -151,7 +151,7 @@ static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 			r = write_number(cg->dir[CG_CPU], "cpu.cfs_quota_us", quota);
 	}
 	if (r == 0 && (limits->read_bps || limits->write_bps))
-		r = write_io_v1(cg, limits);
+		r = cgroup_write_io(cg, limits);
 	return r;
 }
 

@@ -105,11 +105,12 @@ static bool by_commands(enum seccomp_action action, const struct seccomp_options
 				action == ACT_SHMAT || action == ACT_EXEC);
 }
 
-/* The rules that are only there because the box shares the host's network and IPC. */
+/* The rules that are only there because the box shares the host's network, IPC or files. */
 static bool by_level(enum seccomp_action action, const struct seccomp_options *o)
 {
 	return o->no_sockets &&
-	       (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT);
+	       (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT ||
+		action == ACT_TRUNCATE);
 }
 
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)
@@ -132,7 +133,8 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 				       : "nothing: no policy allows it with these arguments",
 	};
 	if (by_level(row->normal, o)) {
-		ret_reason->rule = "seccomp: the host's network and IPC are shared";
+		ret_reason->rule = row->normal == ACT_TRUNCATE ? "seccomp: the host's files are shared"
+							       : "seccomp: the host's network and IPC are shared";
 		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
 	} else if (o->strict && row->normal != row->strict && !never(row->normal)) {
 		ret_reason->allow = "process.syscalls: default";

@@ -16,6 +16,9 @@ enum seccomp_action {
 	ACT_IOCTL_STRICT,
 	ACT_OPEN,
 	ACT_OPENAT,
+	ACT_OPEN_HOST, /* OPEN and OPENAT with no_sockets; in no row */
+	ACT_OPENAT_HOST,
+	ACT_TRUNCATE,
 	ACT_MODE_1,
 	ACT_MODE_2,
 	ACT_MKNOD_1,
