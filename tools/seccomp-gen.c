@@ -40,6 +40,8 @@ enum {
 	IOCTL_SETFLAGS = 0x40086602,
 	IOCTL_FSSETXATTR = 0x401c5820,
 	OPEN_CREATES = 0100 | 020000000, /* O_CREAT, and the bit of O_TMPFILE that is its own */
+	OPEN_TRUNCATES = 01000,
+	OPEN_ACCESS = 3,
 	MODE_SETID = 06000,
 	MODE_DEVICE = 020000, /* in S_IFCHR and S_IFBLK; not in regular files, FIFOs and sockets */
 	PROTECTION_WRITE = 2,
@@ -147,6 +149,17 @@ static int rule_open(unsigned flags_arg, int allow, int refuse)
 	return emit_load_arg(flags_arg);
 }
 
+/* As above, and O_TRUNC only with O_WRONLY (1) or O_RDWR (2): neither 0 nor 3 asks Landlock for the right to write. */
+static int rule_open_host(unsigned flags_arg, int allow, int refuse)
+{
+	int other = rule_open(flags_arg, allow, refuse), access;
+
+	ONE_OF(other, refuse, 1, 2);
+	access = emit_and(OPEN_ACCESS);
+	emit_jump(BPF_JSET, OPEN_TRUNCATES, access, other);
+	return emit_load_arg(flags_arg);
+}
+
 static int rule_mmap(int allow, int refuse)
 {
 	int flags, writable;
@@ -247,6 +260,10 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 		return rule_open(1, allow, refuse);
 	case ACT_OPENAT:
 		return rule_open(2, allow, refuse);
+	case ACT_OPEN_HOST:
+		return rule_open_host(1, allow, refuse);
+	case ACT_OPENAT_HOST:
+		return rule_open_host(2, allow, refuse);
 	case ACT_MMAP:
 		return rule_mmap(allow, refuse);
 	case ACT_CLONE_THREAD:
@@ -291,6 +308,11 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 		return lock ? refuse : allow;
 	case ACT_EXEC:
 		return lock && variant & SECCOMP_NOTIFY ? refuse : allow;
+	case ACT_OPEN:
+		return host ? (struct verdict){ ACT_OPEN_HOST, refuse.refusal } : rule;
+	case ACT_OPENAT:
+		return host ? (struct verdict){ ACT_OPENAT_HOST, refuse.refusal } : rule;
+	case ACT_TRUNCATE:
 	case ACT_IPC:
 		return host ? refuse : allow;
 	case ACT_PRLIMIT:
@@ -339,7 +361,10 @@ static bool verdict_equal(struct verdict a, struct verdict b)
 /* Calls that are frequent and yet need the program each time: nearer to the root than their single number earns. */
 static unsigned weight_of(struct verdict v)
 {
-	return v.rule == ACT_OPENAT || v.rule == ACT_OPEN || v.rule == ACT_MMAP || v.rule == ACT_IOCTL ? 10 : 1;
+	return v.rule == ACT_OPENAT || v.rule == ACT_OPEN || v.rule == ACT_OPENAT_HOST || v.rule == ACT_OPEN_HOST ||
+			       v.rule == ACT_MMAP || v.rule == ACT_IOCTL
+		       ? 10
+		       : 1;
 }
 
 static void make_ranges(int variant, bool aarch64)

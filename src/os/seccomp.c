@@ -108,9 +108,8 @@ static bool by_commands(enum seccomp_action action, const struct seccomp_options
 /* The rules that are only there because the box shares the host's network, IPC or files. */
 static bool by_level(enum seccomp_action action, const struct seccomp_options *o)
 {
-	return o->no_sockets &&
-	       (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT || action == ACT_PRLIMIT ||
-		action == ACT_TRUNCATE);
+	return o->no_sockets && (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT ||
+				 action == ACT_PRLIMIT || action == ACT_TRUNCATE);
 }
 
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)

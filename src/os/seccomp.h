@@ -14,7 +14,8 @@
 struct seccomp_options {
 	bool strict;     /* the smallest set (process.syscalls: strict) */
 	bool no_sockets; /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
-			     stays; System V IPC, message queues and prlimit() of others are the host's and refused, too */
+			     stays; System V IPC, message queues and prlimit() of others are the host's and refused, too,
+			     and so is what cuts files behind Landlock's back */
 	bool exec_lock; /* process.commands: no memfd_create, no memory made executable or mapped so without a file; execve
 			     notified (with `notify`) and continued to report */
 	bool notify;    /* refused calls go to the listener (which answers the errno) instead of failing in place */

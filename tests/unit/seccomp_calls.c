@@ -65,6 +65,27 @@ static int call_open_junk_mode(void *arg)
 	return result(syscall(SYS_openat, AT_FDCWD, dir, O_RDONLY | O_CLOEXEC, 06777));
 }
 
+/* Of an existing file, which these flags would empty. */
+static int call_open_truncating(void *flags)
+{
+	char path[96];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/cut", dir);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return 98;
+	return result(open(path, (int)(uintptr_t)flags | O_TRUNC | O_CLOEXEC));
+}
+
+static int call_truncate(void *arg)
+{
+	(void)arg;
+	if (call_open_truncating((void *)(uintptr_t)O_WRONLY) != 0)
+		return 98;
+	return result(truncate(dir, 0)) == EPERM ? EPERM : 0; /* a directory: EISDIR where it may be tried */
+}
+
 static int call_mknod(void *mode)
 {
 	char path[96];
@@ -285,6 +306,9 @@ static const struct {
 	{ "the same with a key", call_pkey_mprotect, N(PROT_READ | PROT_EXEC), &lock, EPERM, ANYONE },
 	{ "executable shared memory", call_shm, N(SHM_EXEC), &lock, EPERM, ANYONE },
 	{ "System V IPC at process level", call_shm, N(0), &host, EPERM, ANYONE },
+	{ "truncate by name at process level", call_truncate, NULL, &host, EPERM, ANYONE },
+	{ "O_TRUNC to read at process level", call_open_truncating, N(O_RDONLY), &host, EPERM, ANYONE },
+	{ "O_TRUNC with neither at process level", call_open_truncating, N(O_ACCMODE), &host, EPERM, ANYONE },
 	{ "another's limits at process level", call_prlimit_parent, NULL, &host, EPERM, ANYONE },
 	{ "ptrace", call_ptrace, NULL, &normal, EPERM, ANYONE },
 	{ "keyctl", call_keyctl, NULL, &normal, EPERM, ANYONE },
@@ -304,6 +328,9 @@ static const struct {
 	{ "chmod a-w", call_chmod, N(0700), &normal, 0, ANYONE },
 	{ "a new file", call_open_mode, N(0644), &normal, 0, ANYONE },
 	{ "an open that creates nothing, with junk as its mode", call_open_junk_mode, NULL, &normal, 0, ANYONE },
+	{ "O_TRUNC to write at process level", call_open_truncating, N(O_WRONLY), &host, 0, ANYONE },
+	{ "O_TRUNC to read and write at process level", call_open_truncating, N(O_RDWR), &host, 0, ANYONE },
+	{ "truncate by name", call_truncate, NULL, &normal, 0, ANYONE },
 	{ "a FIFO", call_mknod, N(S_IFIFO | 0600), &normal, 0, ANYONE },
 	{ "fork", call_fork, NULL, &normal, 0, ANYONE },
 	{ "unshare of the file table", call_unshare, N(CLONE_FILES), &normal, 0, ANYONE },

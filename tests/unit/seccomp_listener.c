@@ -249,6 +249,7 @@ static void test_reasons(void)
 		  { .no_sockets = true, .strict = true },
 		  "seccomp: the host's network and IPC are shared",
 		  "level: container with process.syscalls: default" },
+		{ SYS_truncate, { .no_sockets = true }, "seccomp: the host's files are shared", "level: container" },
 		{ SYS_memfd_create, { .exec_lock = true }, "process.commands", "a policy without process.commands" },
 		{ SYS_mprotect,
 		  { .exec_lock = true, .strict = true },

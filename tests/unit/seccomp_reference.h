@@ -97,6 +97,12 @@ static const uint64_t reference_values[] = {
 	S_IFSOCK | 0600,
 	S_IFIFO | 02644,
 	O_CREAT | O_WRONLY,
+	O_TRUNC,
+	O_TRUNC | O_WRONLY,
+	O_TRUNC | O_RDWR,
+	O_TRUNC | O_ACCMODE,
+	O_TRUNC | O_CREAT,
+	O_TRUNC | O_CREAT | O_WRONLY,
 	O_TMPFILE | O_RDWR,
 	O_DIRECTORY,
 	O_RDWR | O_CLOEXEC,
@@ -164,11 +170,12 @@ static inline bool reference_setid(uint64_t mode)
 	return mode & (S_ISUID | S_ISGID);
 }
 
-static inline bool reference_open(uint64_t flags, uint64_t mode)
+static inline bool reference_open(uint64_t flags, uint64_t mode, bool host)
 {
+	bool hidden = (flags & O_ACCMODE) != O_WRONLY && (flags & O_ACCMODE) != O_RDWR;
 	bool creates = flags & O_CREAT || flags & (O_TMPFILE & ~O_DIRECTORY);
 
-	return !(creates && reference_setid(mode));
+	return !(creates && reference_setid(mode)) && !(host && hidden && flags & O_TRUNC);
 }
 
 static inline bool reference_mknod(uint64_t mode)
@@ -227,9 +234,11 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 	case ACT_IOCTL_STRICT:
 		return reference_ioctl_strict((uint32_t)a[1]);
 	case ACT_OPEN:
-		return reference_open(a[1], a[2]);
+	case ACT_OPEN_HOST:
+		return reference_open(a[1], a[2], host);
 	case ACT_OPENAT:
-		return reference_open(a[2], a[3]);
+	case ACT_OPENAT_HOST:
+		return reference_open(a[2], a[3], host);
 	case ACT_MODE_1:
 		return !reference_setid(a[1]);
 	case ACT_MODE_2:
@@ -272,6 +281,7 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 	case ACT_SOCKETPAIR:
 		return (uint32_t)a[0] == AF_UNIX;
 	case ACT_IPC:
+	case ACT_TRUNCATE:
 		return !host;
 	}
 	return false;
