@@ -1,12 +1,14 @@
 #!/bin/bash
-# The body of `make test-vm`: one boot for each user, all results counted together, all within VM_TIMEOUT seconds.
+# The body of `make test-vm`: what suite.sh chooses (VM_TESTS), one boot for each user, all results counted together, all within VM_TIMEOUT seconds.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
 log=$(mktemp)
 trap 'rm -f "$log" "$log.one"' EXIT
 env=()
-[ -z "${CORDON_MUST:-}" ] || env=(--env "CORDON_MUST=$CORDON_MUST")
+for name in CORDON_MUST VM_TESTS TEST_TIMEOUT JOBS; do
+	[ -z "${!name:-}" ] || env+=(--env "$name=${!name}")
+done
 
 broken=0
 for user in ${VM_USERS:-root tester tester-nodelegate}; do
