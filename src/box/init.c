@@ -247,7 +247,9 @@ _Noreturn void init_main(struct inside *in)
 	sigset_t child;
 	int fd = -1, r, signals;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* the quick way; the lifeline is the sure one */
+	/* The quick way; the lifeline is the sure one. Without a pid namespace only the lifeline: nobody but init can end the rest. */
+	if (in->plan->level == LEVEL_CONTAINER)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (link_receive(in->link, &m, &fd) <= 0 || m.type != LINK_MAPPED)
 		_exit(1);
 	if (in->plan->level == LEVEL_PROCESS)

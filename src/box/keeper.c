@@ -273,7 +273,8 @@ static void keeper_end(struct keeper *k)
 	k->deadline_us = clock_us() + END_MS * 1000ULL;
 	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
 		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
-	if (!k->report.started || link_send_now(k->link, &m) < 0)
+	/* Without a pid namespace the payload, which may have started meanwhile, does not die with init: init has to end it. */
+	if ((!k->report.started && k->plan->level == LEVEL_CONTAINER) || link_send_now(k->link, &m) < 0)
 		(void)process_signal(k->init, SIGKILL);
 }
 
