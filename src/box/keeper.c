@@ -78,6 +78,7 @@ static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 		/* On v1 they come later: on_io(). */
 		.read_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->read_bps,
 		.write_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->write_bps,
+		.kill = k->plan->level == LEVEL_PROCESS,
 	};
 	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
 		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &limits);

@@ -50,7 +50,7 @@ static int make_directory(const struct cgroup_host *host, int tree, const char *
 	return mkdir(path, 0755) < 0 ? -errno : 0;
 }
 
-static int open_tree(struct cgroup *cg, int tree)
+static int open_tree(struct cgroup *cg, int tree, bool joined)
 {
 	bool shared = same_as_earlier(cg, tree);
 	char path[PATH_SIZE];
@@ -67,7 +67,7 @@ static int open_tree(struct cgroup *cg, int tree)
 			rmdir(path);
 		return r;
 	}
-	if (shared)
+	if (shared || !joined)
 		return 0;
 	/* v1: for one thread that joins, "tasks" needs no lock over all thread groups, which waits for a grace period. */
 	cg->procs[tree] = openat(cg->dir[tree], tree == CG_UNIFIED ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
@@ -100,6 +100,13 @@ static bool can_hold(unsigned can, const struct cgroup_limits *limits)
 	       (!(limits->read_bps || limits->write_bps) || can & CGROUP_CAN_IO);
 }
 
+/* Beside v1 the unified directory tells orphans; joining it waits for a grace period (milliseconds after a pause), so that
+ * is done only for its kill, or where nothing else tells CPU time. */
+static bool joins_unified(const struct cgroup_host *host, const struct cgroup_limits *limits)
+{
+	return host->mode == CGROUP_V2 || limits->kill || !host->has_cpuacct;
+}
+
 static int build(struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	int r;
@@ -107,7 +114,7 @@ static int build(struct cgroup *cg, const struct cgroup_limits *limits)
 	for (int t = 0; t < CG_TREES; t++) {
 		if (!cg->host->parent[t][0] || !wants_tree(t, limits))
 			continue;
-		r = open_tree(cg, t);
+		r = open_tree(cg, t, t != CG_UNIFIED || joins_unified(cg->host, limits));
 		if (r < 0)
 			return r;
 	}
@@ -172,7 +179,7 @@ int cgroup_add_io(struct cgroup *cg, const struct cgroup_limits *limits)
 
 	if (!cg->host || cg->host->mode != CGROUP_V1 || cg->dir[CG_BLKIO] >= 0 || cg->dir[CG_MEMORY] < 0)
 		return 0;
-	r = open_tree(cg, CG_BLKIO);
+	r = open_tree(cg, CG_BLKIO, true);
 	r = r < 0 ? r : cgroup_write_io(cg, limits);
 	/* A child that is forked meanwhile appears where its parent was: the next pass finds it. */
 	for (int pass = 0; r == 0 && moved > 0 && pass < MOVE_PASSES; pass++) {

@@ -29,6 +29,7 @@ struct cgroup_host {
 	enum cgroup_mode mode; /* CGROUP_NONE: nothing at all; otherwise `can` tells what */
 	unsigned can;          /* CGROUP_CAN_*; with needs_scope, what is expected of the scope */
 	bool needs_scope;      /* v2, ordinary user: scope_request() (os/scope.h), then probe again, then create */
+	bool has_cpuacct;      /* v1: CPU time without the unified tree */
 	bool needs_leaf;       /* v2, alone in a delegated group: create moves us into a leaf beside the boxes */
 	/* Absolute directories under which "cordon-…" directories go; "" where there is none. */
 	char parent[CG_TREES][256];
@@ -42,6 +43,7 @@ struct cgroup_limits {
 	uint64_t processes;           /* 0: none */
 	uint64_t cpu_milli;           /* thousandths of a CPU; 0: none */
 	uint64_t read_bps, write_bps; /* 0: none; for every disk of the host */
+	bool kill;                    /* no pid namespace ends what is in it: cgroup_kill() has to */
 };
 
 struct cgroup {

@@ -126,7 +126,7 @@ int cgroup_kill(const struct cgroup *cg)
 	/* Who joins does so here first (cgroup_join()), so that nobody is in another tree and not in this
 	 * one. */
 	r = unified >= 0 ? kill_all(unified) : -ENOENT;
-	if (r != -ENOENT)
+	if (r != -ENOENT && (r < 0 || cg->host->mode == CGROUP_V2 || cg->procs[CG_UNIFIED] >= 0))
 		return r;
 	if (cg->dir[CG_PIDS] >= 0)
 		fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");

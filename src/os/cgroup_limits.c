@@ -187,7 +187,7 @@ static uint64_t read_key(int dir, const char *file, const char *key)
 
 uint64_t cgroup_read_cpu_us(const struct cgroup *cg)
 {
-	if (cg->dir[CG_UNIFIED] >= 0)
+	if (cg->host->mode == CGROUP_V2 || cg->procs[CG_UNIFIED] >= 0)
 		return read_key(cg->dir[CG_UNIFIED], "cpu.stat", "usage_usec");
 	return read_number(cg->dir[cg->dir[CG_CPUACCT] >= 0 ? CG_CPUACCT : CG_CPU], "cpuacct.usage") / 1000;
 }

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -172,15 +173,12 @@ static void probe_v1(struct cgroup_host *host, struct tree trees[CG_TREES], cons
 		{ CG_UNIFIED, CGROUP_CAN_KILL },
 	};
 
-	/* CPU time comes from the unified tree, else from cpuacct, which is mostly mounted together with
-	 * cpu. */
-	if (trees[CG_UNIFIED].mount)
-		trees[CG_CPUACCT].mount = NULL;
+	/* CPU time comes from cpuacct, which is mostly mounted together with cpu, else from the unified tree. */
 	for (size_t i = 0; i < ARRAY_LEN(gives); i++)
 		if (place_v1(host->parent[gives[i].tree], &trees[gives[i].tree]))
 			host->can |= gives[i].can;
-	if (!place_v1(host->parent[CG_CPUACCT], &trees[CG_CPUACCT]) ||
-	    strcmp(host->parent[CG_CPUACCT], host->parent[CG_CPU]) == 0)
+	host->has_cpuacct = place_v1(host->parent[CG_CPUACCT], &trees[CG_CPUACCT]);
+	if (!host->has_cpuacct || strcmp(host->parent[CG_CPUACCT], host->parent[CG_CPU]) == 0)
 		host->parent[CG_CPUACCT][0] = '\0';
 	host->mode = host->can ? CGROUP_V1 : CGROUP_NONE;
 	explain_v1(host, who);
@@ -227,8 +225,17 @@ static bool is_mounted(const char *path, long magic)
 	return statfs(path, &fs) == 0 && fs.f_type == magic;
 }
 
-/* Where every distribution mounts them. A pure v1 host is left to mountinfo, which tells whether cpu and
- * cpuacct are one. */
+/* cpuacct is a tree of its own, or a second name of cpu's. */
+static void usual_cpuacct(struct tree trees[CG_TREES])
+{
+	static const char place[] = "/sys/fs/cgroup/cpuacct";
+	struct stat own, cpu;
+
+	if (is_mounted(place, CGROUP_SUPER_MAGIC) && stat(place, &own) == 0 && stat(trees[CG_CPU].mount, &cpu) == 0)
+		trees[CG_CPUACCT] = (struct tree){ .mount = own.st_dev == cpu.st_dev ? trees[CG_CPU].mount : place, .root = "/" };
+}
+
+/* Where every distribution mounts them. A pure v1 host is left to mountinfo. */
 static bool usual_trees(struct tree trees[CG_TREES])
 {
 	static const char *const usual[CG_TREES] = {
@@ -246,6 +253,7 @@ static bool usual_trees(struct tree trees[CG_TREES])
 			return false;
 		trees[t] = (struct tree){ .mount = usual[t], .root = "/" };
 	}
+	usual_cpuacct(trees);
 	return true;
 }
 
