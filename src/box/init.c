@@ -183,7 +183,6 @@ static void serve_message(struct init *init, const struct link_message *m)
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_ERROR:
-	case LINK_LISTENER:
 	case LINK_TTY:
 	case LINK_STARTED:
 	case LINK_EXITED:

@@ -424,9 +424,7 @@ static int payload_landlock(struct inside *in)
 
 static int payload_seccomp(struct inside *in)
 {
-	struct link_message m = { .type = LINK_LISTENER };
 	struct seccomp_filter filter = seccomp_choose(&in->plan->seccomp);
-	auto_close int listener = -1;
 	int r;
 
 	if (!has(in, LAYER_BIT(SECCOMP)))
@@ -441,11 +439,9 @@ static int payload_seccomp(struct inside *in)
 								      "; process level cannot do without it");
 	}
 	in->applied |= LAYER_BIT(SECCOMP);
-	if (!in->plan->seccomp.notify)
-		return 0;
-	listener = r;
-	r = link_send(in->link, &m, listener);
-	return r < 0 ? fail(in, -r, "hand over the seccomp listener") : 0;
+	if (in->plan->seccomp.notify)
+		in->listener = r;
+	return 0;
 }
 
 /* End of file instead of a byte: init failed, and has said why. */
@@ -464,8 +460,9 @@ static int payload_gate(struct inside *in)
 static int payload_started(struct inside *in)
 {
 	struct link_message m = { .type = LINK_STARTED, .layers = in->applied };
-	int r = link_send(in->link, &m, -1);
+	int r = link_send(in->link, &m, in->listener);
 
+	fd_close(&in->listener);
 	return r < 0 ? fail(in, -r, "report the start") : 0;
 }
 

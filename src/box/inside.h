@@ -23,6 +23,7 @@ struct inside {
 	gid_t gid;
 	int root;         /* the new root directory, for Landlock; -1 at process level */
 	int gate[2];      /* the payload's child waits here until init has left the host's tree */
+	int listener;     /* seccomp's, on its way to the keeper; -1: none */
 	char *work;       /* process level: the private directory on the host */
 	struct cordon_error *err;
 };

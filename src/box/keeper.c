@@ -150,6 +150,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
 		.root = -1,
+		.listener = -1,
 		.gate = { -1, -1 },
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
@@ -322,10 +323,8 @@ static void from_init(struct keeper *k)
 	case LINK_ERROR:
 		note_error(k, &m.error);
 		break;
-	case LINK_LISTENER:
-		k->listener = STEAL_FD(fd);
-		break;
 	case LINK_STARTED:
+		k->listener = STEAL_FD(fd);
 		k->report.started = true;
 		k->report.layers = m.layers;
 		k->plan->degraded |= k->plan->layers & k->plan->may_degrade & ~m.layers;

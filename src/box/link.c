@@ -26,7 +26,6 @@ static size_t link_size(enum link_type type)
 		return head + sizeof(struct link_file);
 	case LINK_MAPPED:
 	case LINK_CGROUP:
-	case LINK_LISTENER:
 	case LINK_TTY:
 	case LINK_COLLECT:
 	case LINK_COLLECTED:

@@ -18,9 +18,8 @@ enum link_type {
 	LINK_MAPPED = 1,  /* keeper -> init: the id maps are written, go on */
 	LINK_CGROUP,    /* keeper -> init, with fds: what the payload writes to in order to join; after init's own setup */
 	LINK_ERROR,     /* init -> keeper: a step failed */
-	LINK_LISTENER,  /* child -> keeper, with fd: the seccomp listener */
 	LINK_TTY,       /* init -> keeper -> front, with fd: the master side */
-	LINK_STARTED,   /* child -> keeper: every step is done, execve is next */
+	LINK_STARTED,   /* child -> keeper, with fd where there is a seccomp listener: every step is done, execve is next */
 	LINK_EXITED,    /* init -> keeper: the payload and all its descendants are gone */
 	LINK_SIGNAL,    /* front -> keeper -> init: for the payload */
 	LINK_END,       /* front -> keeper: cancel. keeper -> init: kill everything, then LINK_EXITED */

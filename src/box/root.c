@@ -528,6 +528,12 @@ static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64
 	return root_attach(r, &fd, path, true);
 }
 
+/* limits.inodes in equal parts: the skeleton with the home and /dev/shm, /tmp, and each private directory. */
+static uint64_t inode_share(const struct cordon_plan *plan)
+{
+	return plan->limits.inodes / (2 + plan->private_count);
+}
+
 static int root_private(struct root *r)
 {
 	const struct plan_limits *l = &r->plan->limits;
@@ -537,10 +543,10 @@ static int root_private(struct root *r)
 		return r->err && r->err->code ? -1 : fail(r, errno, "open", "the private files");
 	if (private_dir(r, base, r->plan->home, 0755) < 0 || private_dir(r, base, "/dev/shm", 01777) < 0)
 		return -1;
-	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, l->inodes / 2) < 0)
+	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, inode_share(r->plan)) < 0)
 		return -1;
 	for (size_t i = 0; i < r->plan->private_count; i++)
-		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, l->inodes / 4) < 0)
+		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, inode_share(r->plan)) < 0)
 			return -1;
 	return 0;
 }
@@ -583,6 +589,28 @@ static int root_code(struct root *r)
 
 /* ---- the whole ---- */
 
+static uint64_t count_components(const char *path)
+{
+	uint64_t n = 0;
+
+	for (; *path; path++)
+		n += *path == '/';
+	return n;
+}
+
+/* The payload's share, and what the skeleton itself is made of: forty-odd entries and the way to each mount. A root of its own has
+ * more at its top than can be told here. */
+static uint64_t skeleton_inodes(const struct cordon_plan *plan)
+{
+	uint64_t n = inode_share(plan) + (plan->root ? 256 : 40);
+
+	for (size_t i = 0; i < plan->mount_count; i++)
+		n += count_components(plan->mounts[i].dest);
+	for (size_t i = 0; i < plan->private_count; i++)
+		n += count_components(plan->privates[i].dest);
+	return n;
+}
+
 /*
  * The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. What lies below it
  * cannot be opened by its path from then on, so it is one that is forbidden as a source of mounts.
@@ -597,7 +625,7 @@ static int root_skeleton(struct root *r)
 
 	for (size_t i = 0; i < r->plan->private_count; i++)
 		privates += r->plan->privates[i].size_bytes;
-	fd = mount_new_tmpfs(rest - privates, l->inodes / 2 + 256, "0755", PRIVATE);
+	fd = mount_new_tmpfs(rest - privates, skeleton_inodes(r->plan), "0755", PRIVATE);
 	if (fd < 0) {
 		fail(r, -fd, "mount", "tmpfs");
 		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); --level process does without") : -1;

@@ -231,7 +231,6 @@ static bool from_keeper(struct front *f)
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_ERROR:
-	case LINK_LISTENER:
 	case LINK_STARTED:
 	case LINK_EXITED:
 	case LINK_SIGNAL:
