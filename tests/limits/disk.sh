@@ -91,6 +91,28 @@ if box --storage disk -- sh -c 'echo x >"$HOME/x"' >/dev/null 2>&1; then
 	done
 	result --storage disk --memory 64M --disk 100M --inodes 500 -- sh -c "python3 -c '$inodes' /home/agent 3000; sleep 5; exit 6"
 	expect "3000 files do not fit on disk into 500" status=resource_exceeded 'limit=~^(inodes|disk)$'
+	# A directory that its owner alone cannot list: what is in it counts, or it counts as too much.
+	hidden='import os, sys, time
+home = os.environ["HOME"]
+os.mkdir(home + "/d")
+os.chdir(home + "/d")
+os.chmod(home + "/d", int(sys.argv[1], 8))
+for i in range(int(sys.argv[2])):
+    with open(str(i), "wb", buffering=0) as f:
+        for _ in range(20):
+            f.write(b"x" * (1 << 20))
+print("written", flush=True)
+time.sleep(float(sys.argv[3]))'
+	result --storage disk --memory 64M --disk 100M --tmp 48M -- python3 -c "$hidden" 0700 1 1
+	expect "control: 20 MB on disk in a directory of mode 0700" status=success stdout=$'written\n'
+	for mode in 0700 0300; do
+		result --storage disk --memory 64M --disk 60M --tmp 48M --timeout 40s -- python3 -c "$hidden" $mode 8 20
+		if [ "$ME" = root ]; then # a file system of its own size: the write fails
+			expect "160 MB do not fit on disk in a directory of mode $mode" status='~^(resource_exceeded|error)$' stdout= wall_ms='<19000'
+		else # watched
+			expect "160 MB do not fit on disk in a directory of mode $mode" status=resource_exceeded limit='~^(disk|inodes)$' wall_ms='<19000'
+		fi
+	done
 	left=$(find /var/tmp -maxdepth 1 -name 'cordon-*' -newer "$WORK/.result" 2>/dev/null)
 	is "$left" "" "nothing is left in the scratch directory"
 	result --storage disk --keep -- sh -c 'echo kept >"$HOME/x"'

@@ -68,4 +68,33 @@ refused "into /proc" box --in "$WORK/lone:/proc/x" -- true
 refused "over the root" box --in "$WORK/lone:/" -- true
 [ "$LEVEL" = process ] || refused "into a read-only mount" box --ro "$WORK/secret:/tmp/s" --in "$WORK/lone:/tmp/s/x" -- true
 ok "nothing was made there" test ! -e "$WORK/secret/x"
+
+# With a policy the caller takes from where it allows, also when --in is all that is asked for, and fills what is the payload's own.
+mkdir "$WORK/allowed"
+echo given >"$WORK/allowed/file"
+ln -s "$WORK/secret" "$WORK/allowed/link"
+printf 'version: 1\nlevel: %s\nfiles: {allowed_read: ["%s"]}\n' "$LEVEL" "$WORK/allowed" >"$WORK/some.yaml"
+printf 'version: 1\nlevel: %s\n' "$LEVEL" >"$WORK/none.yaml"
+with() { # POLICY FLAG…: no other flag than --in
+	local policy=$1
+	shift
+	timeout -k 5 60 "$CORDON" run --policy "$WORK/$policy.yaml" "$@"
+}
+is "$(with some --in "$WORK/allowed/file:x" -- cat x)" given "what the policy allows to be read comes in"
+for path in "$WORK/secret/file" "$WORK/secret" "$WORK/allowed/../secret/file" "$WORK/allowed/link/file" "$WORK"; do
+	status 126 "what it does not allow does not: ${path#"$WORK"}" with some --in "$path:x" -- sh -c 'cat x x/file x/secret/file'
+	unlike "$OUT" secret "nor a word of it"
+done
+status 126 "a policy that allows nothing to be read" with none --in "$WORK/lone:x" -- cat x
+like "$ERR" allowed_read "says what would"
+is "$(box --in "$WORK/secret/file:x" -- cat x)" secret "control: without a policy the caller takes what it can read"
+if [ "$LEVEL" = container ]; then
+	for dest in /tmp/x /home/agent/x /cache/x; do
+		is "$(with some --tmpfs /cache:1M --in "$WORK/allowed/file:$dest" -- cat "$dest")" given "and may fill ${dest%/x}"
+	done
+	for dest in /etc/hosts /etc/x /x /usr/x /opt/x /var/x; do
+		status 126 "but not ${dest}" with some --in "$WORK/allowed/file:$dest" -- true
+	done
+	is "$(box --in "$WORK/allowed/file:/etc/x" -- cat /etc/x)" given "control: without a policy /etc is the caller's to fill"
+fi
 done_testing

@@ -95,6 +95,31 @@ if can_rw; then
 	run "d:$WORK/q/a/b/victim" "mkdir d; echo owned >d/file; rm -rf $at/a/b; ln -s $WORK $at/a/b" --rw "$(rw "$WORK/q")" --workdir /home/agent >/dev/null 2>&1
 	ok "control: and one further up" test -L "$WORK/q/a/b"
 	is "$(cat "$WORK/victim/file")" canary "nor does that"
+
+	# What an earlier run left in the directory is as good as what this one does.
+	mkdir -p "$WORK/e/real"
+	ln -s e "$WORK/spelling"
+	at=$(m "$WORK/e")
+	box --rw "$(rw "$WORK/e")" --workdir /home/agent -- sh -c "ln -s $WORK/victim $at/build; ln -s . $at/dot; ln -s ../victim $at/real/rel"
+	ok "control: an earlier run left links" test -L "$WORK/e/build" -a -L "$WORK/e/real/rel"
+	for target in "$WORK/e/build/result" "$WORK/e/dot/build/result" "$WORK/e/real/../build/result" "$WORK/e/real/rel/result" \
+		"$WORK/spelling/build/result" "$WORK/./e//build/result"; do
+		run "f:$target" 'echo owned >f' --rw "$(rw "$WORK/e")" --workdir /home/agent >/dev/null 2>&1
+		is "$(ls -A "$WORK/victim")" file "nothing is written through them: ${target#"$WORK/"}"
+		rm -f "$WORK/victim/result"
+	done
+	for dir in e spelling; do
+		(cd "$WORK/$dir" && run "f:build/result" 'echo owned >f' --rw "$(rw "$WORK/e")" --workdir /home/agent) >/dev/null 2>&1
+		is "$(ls -A "$WORK/victim")" file "nor from within $dir"
+		rm -f "$WORK/victim/result"
+		(cd "$WORK/$dir" && run "f:build/result" 'echo owned >f' --rw . --workdir /home/agent) >/dev/null 2>&1
+		is "$(ls -A "$WORK/victim")" file "nor with --rw . there"
+		rm -f "$WORK/victim/result"
+	done
+	ok "control: a real directory there" run "f:$WORK/e/real/result" 'echo x >f' --rw "$(rw "$WORK/e")" --workdir /home/agent
+	is "$(cat "$WORK/e/real/result")" x "gets it"
+	ok "control: where payloads do not write, a link is the caller's own" run "f:$WORK/spelling/real/other" 'echo x >f'
+	is "$(cat "$WORK/e/real/other")" x "and followed"
 fi
 is "$(left)" 0 "nothing half-written is left"
 done_testing

@@ -92,4 +92,26 @@ status 0 "a protected path outside every writable mount needs nothing" box --pro
 # A second name of the same directory would be a way around.
 refused "the same directory twice" box --rw "$D:/m" --rw "$D:/n" --protect /m/sub/target -- true
 refused "a directory and one in it" box --rw "$D:/m" --rw "$D/sub:/n" --protect /m/sub/target -- true
+# Also where the host itself has it under a second name: a bind mount, in a mount namespace of this test's own.
+if [ "$ME" = root ] && unshare -m true 2>/dev/null; then
+	mkdir -p "$D/sub/deep" "$WORK/bind" "$WORK/other"
+	aliased() { # SOURCE FLAG…: with SOURCE bound to $WORK/bind
+		local source=$1
+		shift
+		unshare -m bash -c 'mount --bind "$1" "$2" && shift 2 && exec timeout -k 5 60 "$@"' bash "$source" "$WORK/bind" "$CORDON" run --level "$LEVEL" "$@"
+	}
+	ok "control: the bind mount works" aliased "$D" --rw "$WORK/bind:/n" -- test -d /n/sub
+	for source in "$D" "$D/sub"; do
+		refused "${source#"$WORK"/} bound elsewhere and given under both names" aliased "$source" --rw "$D:/m" --rw "$WORK/bind:/n" --protect /m/sub/target -- true
+		refused "in the other order" aliased "$source" --rw "$WORK/bind:/n" --rw "$D:/m" --protect /m/sub/target -- true
+	done
+	refused "what holds it, bound elsewhere" aliased "$D" --rw "$D/sub:/m" --rw "$WORK/bind:/n" --protect /m/target -- true
+	refused "a part of the bind mount" aliased "$D" --rw "$D:/m" --rw "$WORK/bind/sub:/n" --protect /m/sub/target -- true
+	cat "$D/sub/target" >"$WORK/was"
+	aliased "$D" --rw "$D:/m" --rw "$WORK/bind:/n" --protect /m/sub/target -- sh -c 'echo evil >/n/sub/target' >/dev/null 2>&1
+	ok "so that nothing is written" cmp "$D/sub/target" "$WORK/was"
+	ok "control: read-only the second name is no way" aliased "$D" --rw "$D:/m" --ro "$WORK/bind:/n" --protect /m/sub/target -- true
+	ok "control: another directory bound there" aliased "$WORK/other" --rw "$D:/m" --rw "$WORK/bind:/n" --protect /m/sub/target -- true
+	ok "control: without a protected path" aliased "$D" --rw "$D:/m" --rw "$WORK/bind:/n" -- true
+fi
 done_testing

@@ -1,0 +1,36 @@
+#!/bin/bash
+# A crash in a box leaves no core file and starts no helper of the host: with a pipe in core_pattern the kernel heeds a limit of 1, not 0.
+. "$(dirname "$0")/../lib.sh"
+levels container process
+need python3
+ulimit -c unlimited 2>/dev/null || ulimit -c "$(ulimit -Hc)"
+hard=$(python3 -c 'import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[1])')
+limit='import resource; print(*resource.getrlimit(resource.RLIMIT_CORE))'
+if [ "$hard" = 0 ]; then
+	skip "the limit is 1" "the caller's own hard limit is 0"
+else
+	is "$(box -- python3 -c "$limit")" "1 1" "the limit is 1, soft and hard"
+	isnt "$(python3 -c "$limit")" "1 1" "control: outside it is another"
+	is "$(box -- sh -c "sh -c 'ulimit -c unlimited' 2>/dev/null; python3 -c '$limit'")" "1 1" "and cannot be raised"
+	refused "not by hand, either" box -- python3 -c 'import resource; resource.setrlimit(resource.RLIMIT_CORE, (-1, -1))'
+fi
+pattern=$(cat /proc/sys/kernel/core_pattern)
+note "core_pattern: $pattern"
+cores() { find "$WORK/c" -type f | grep -c .; }
+mkdir "$WORK/c"
+# shellcheck disable=SC2016 # the inner shell's
+crash='for s in SEGV ABRT QUIT BUS FPE ILL TRAP SYS; do sh -c "kill -$s \$\$"; done; ls -A; kill -SEGV $$'
+if [[ $pattern != '|'* && $pattern != */* && $hard != 0 ]]; then
+	(cd "$WORK/c" && sh -c "$crash") >/dev/null 2>&1
+	isnt "$(cores)" 0 "control: outside a crash leaves a core file"
+	rm -f "$WORK/c/"*
+fi
+result -- sh -c "cd ~; $crash"
+expect "a crash is told" status=killed signal=11 stdout= limit=
+if can_rw; then
+	box --rw "$WORK/c" --workdir "$WORK/c" -- sh -c "$crash" >/dev/null 2>&1
+	is "$(cores)" 0 "and leaves nothing in a writable mount"
+	box --rw "$WORK/c" --workdir "$WORK/c" -- sh -c 'echo x >x'
+	is "$(cores)" 1 "control: in which files can be made"
+fi
+done_testing
