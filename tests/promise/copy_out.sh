@@ -99,11 +99,12 @@ if can_rw; then
 	# What an earlier run left in the directory is as good as what this one does.
 	mkdir -p "$WORK/e/real"
 	ln -s e "$WORK/spelling"
+	ln -s e/build "$WORK/chain"
 	at=$(m "$WORK/e")
 	box --rw "$(rw "$WORK/e")" --workdir /home/agent -- sh -c "ln -s $WORK/victim $at/build; ln -s . $at/dot; ln -s ../victim $at/real/rel"
 	ok "control: an earlier run left links" test -L "$WORK/e/build" -a -L "$WORK/e/real/rel"
 	for target in "$WORK/e/build/result" "$WORK/e/dot/build/result" "$WORK/e/real/../build/result" "$WORK/e/real/rel/result" \
-		"$WORK/spelling/build/result" "$WORK/./e//build/result"; do
+		"$WORK/spelling/build/result" "$WORK/chain/result" "$WORK/./e//build/result"; do
 		run "f:$target" 'echo owned >f' --rw "$(rw "$WORK/e")" --workdir /home/agent >/dev/null 2>&1
 		is "$(ls -A "$WORK/victim")" file "nothing is written through them: ${target#"$WORK/"}"
 		rm -f "$WORK/victim/result"
