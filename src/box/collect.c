@@ -6,21 +6,25 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/owner.h"
 #include "base/path.h"
+#include "base/str.h"
 #include "box/remove.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err)
+#define UNFINISHED ".cordon-out-"
+
+void collect_init(struct collect *c, const struct cordon_plan *plan, const char *owner, struct cordon_error *err)
 {
-	*c = (struct collect){ .plan = plan, .current = -1, .err = err };
+	*c = (struct collect){ .plan = plan, .current = -1, .owner = owner, .err = err };
 	for (size_t i = 0; i < COLLECT_DEPTH; i++)
 		c->dirs[i] = -1;
 }
@@ -62,10 +66,25 @@ static void finish(struct collect *c)
 	c->current = -1;
 }
 
+/* A front that was killed in the middle left what it had: nobody else knows the place. */
+static void sweep(int dir)
+{
+	int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *e;
+
+	if (!d) {
+		fd_close(&copy);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (str_starts(e->d_name, UNFINISHED) && owner_is_orphan(e->d_name + strlen(UNFINISHED)))
+			(void)remove_tree(dir, e->d_name);
+	closedir(d);
+}
+
 static void begin(struct collect *c, const struct link_file *file)
 {
-	uint64_t random = 0;
-
 	finish(c);
 	c->failed = false;
 	c->current = (int)file->index;
@@ -75,8 +94,8 @@ static void begin(struct collect *c, const struct link_file *file)
 		return;
 	}
 	c->depth = 1;
-	(void)!getrandom(&random, sizeof(random), 0);
-	snprintf(c->temporary, sizeof(c->temporary), ".cordon-out-%016llx", (unsigned long long)random);
+	sweep(c->dirs[0]);
+	snprintf(c->temporary, sizeof(c->temporary), UNFINISHED "%s", c->owner);
 }
 
 static void take_file(struct collect *c, int dir, const char *name, uint32_t mode, int fd)

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "box/copy.h"
+#include "box/descend.h"
 #include "box/link.h"
 #include "os/caps.h"
 #include "os/process.h"
@@ -28,6 +29,8 @@
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { DESCEND_MS = 20000 }; /* process level: how long the payload's descendants are hunted */
 
 struct init {
 	struct inside *in;
@@ -90,35 +93,14 @@ static void reap(struct init *init, int flags)
 		}
 }
 
-/* Process level has no pid namespace: what is ours are our children, and whatever is reparented to us as they die. */
-static void end_children(struct init *init)
-{
-	for (int round = 0; round < 10000; round++) {
-		char path[64], text[4096], *at = text, *end;
-		ssize_t n;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-		n = fd_read_file_at(AT_FDCWD, path, text, sizeof(text));
-		if (n <= 0)
-			break;
-		/* A number that the buffer cut is another process's. */
-		if ((size_t)n == sizeof(text) - 1 && (end = strrchr(text, ' ')))
-			*end = '\0';
-		for (long pid; (pid = strtol(at, &at, 10)) > 0;)
-			(void)kill((pid_t)pid, SIGKILL);
-		reap(init, WNOHANG);
-		usleep(200);
-	}
-	reap(init, WNOHANG);
-}
-
 static void end_everything(struct init *init)
 {
 	/* Never without a pid namespace of our own, whatever the plan says: -1 would be every process of the host. */
 	if (init->in->plan->level == LEVEL_PROCESS || getpid() != 1) {
 		if (init->in->cgroup)
 			(void)cgroup_kill(init->in->cgroup);
-		end_children(init);
+		(void)descend_end(DESCEND_MS);
+		reap(init, WNOHANG);
 		return;
 	}
 	/* As pid 1: every process of this namespace but ourselves. Atomic against fork: a new child sees the signal too. */

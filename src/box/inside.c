@@ -124,8 +124,10 @@ int inside_finish(struct inside *in)
 		return 0;
 	if (root_leave_host(in->err) < 0)
 		return fail_step(in->err, "root: leave");
-	if (write(in->gate[1], "", 1) != 1)
-		return fail(in, errno, "open the gate");
+	if (write(in->gate[1], "", 1) != 1) {
+		fail(in, errno, "open the gate");
+		return fail_step(in->err, "gate");
+	}
 	fd_close(&in->gate[1]);
 	fd_close(&in->gate[0]);
 	fd_close(&in->root);

@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "box/denial.h"
+#include "box/descend.h"
 #include "box/init.h"
 #include "box/lasting.h"
 #include "box/link.h"
@@ -39,6 +40,8 @@
 enum {
 	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
 	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
+	END_PROCESS_MS = 25000, /* the same at process level, where init has to find them one by one */
+	DESCEND_MS = 5000,
 	COLLECT_MS = 120000, /* copying out */
 	IO_LATER_US = 20000, /* a run that lasts this long gets its disk rates on v1 */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
@@ -272,7 +275,7 @@ static void keeper_end(struct keeper *k)
 	if (k->ending)
 		return;
 	k->ending = true;
-	k->deadline_us = clock_us() + END_MS * 1000ULL;
+	k->deadline_us = clock_us() + (k->plan->level == LEVEL_PROCESS ? END_PROCESS_MS : END_MS) * 1000ULL;
 	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
 		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
 	/* Without a pid namespace the payload, which may have started meanwhile, does not die with init: init has to end it. */
@@ -643,6 +646,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX, .io_us = UINT64_MAX };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
+	if (plan->level == LEVEL_PROCESS)
+		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	r = owner_name(k.owner);
 	if (r < 0)
 		_exit(1);
@@ -659,6 +664,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (k.has_cgroup && cgroup_destroy(&k.cgroup) == 0)
 		plan->layers &= ~LAYER_BIT(CGROUP); /* gone: not to be looked for again */
 	process_end(&k.init);
+	if (plan->level == LEVEL_PROCESS)
+		(void)descend_end(DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
 	(void)link_send_report(fds->front, &k.report);

@@ -195,7 +195,8 @@ int placeholder_make(const struct cordon_plan *plan, const char *owner, struct c
 /* ---- undoing ---- */
 
 /* `known`: paths whose inode a later line told; their first line, from before they were made, says nothing more. */
-static void remove_one(const struct store *s, const char *owner, char *line, struct strv *known)
+/* False where it is still there and ought not to be: a later start tries again. */
+static bool remove_one(const struct store *s, const char *owner, char *line, struct strv *known)
 {
 	uint64_t dev, ino;
 	char *path, *slash;
@@ -204,26 +205,29 @@ static void remove_one(const struct store *s, const char *owner, char *line, str
 	int skip = 0;
 
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || line[skip] != '/')
-		return;
+		return true;
 	path = line + skip;
 	if (!ino && strv_has(known, path))
-		return;
+		return true;
 	if (ino)
 		(void)strv_add(known, path);
 	if (others_need(s, owner, path, NULL))
-		return;
+		return true;
 	slash = strrchr(path, '/');
 	*slash = '\0';
 	dir = fd_openat2(AT_FDCWD, *path ? path : "/", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
 	*slash = '/';
-	if (dir < 0 || fstatat(dir, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return;
+	if (dir < 0)
+		return dir == -ENOENT || dir == -ENOTDIR || dir == -ELOOP;
+	if (fstatat(dir, slash + 1, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT;
 	if (ino && (st.st_ino != ino || st.st_dev != dev))
-		return; /* somebody put something else there: not ours */
+		return true; /* somebody put something else there: not ours */
 	if (S_ISDIR(st.st_mode))
-		(void)unlinkat(dir, slash + 1, AT_REMOVEDIR); /* fails if it is not empty: then it is in use */
-	else if (S_ISREG(st.st_mode) && st.st_size == 0)
-		(void)unlinkat(dir, slash + 1, 0);
+		return unlinkat(dir, slash + 1, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY; /* then it is in use */
+	if (S_ISREG(st.st_mode) && st.st_size == 0)
+		return unlinkat(dir, slash + 1, 0) == 0 || errno == ENOENT;
+	return true;
 }
 
 /* The last first: a placeholder may lie in another one. */
@@ -232,6 +236,7 @@ static void undo_locked(const struct store *s, const char *owner)
 	auto_free char *text = NULL;
 	ssize_t n = fd_load_at(s->dir, owner, RECORD_MAX, &text);
 	struct strv known = { 0 };
+	bool gone = true;
 
 	if (n < 0)
 		return;
@@ -242,11 +247,12 @@ static void undo_locked(const struct store *s, const char *owner)
 			*--end = '\0';
 		line = memrchr(text, '\n', (size_t)(end - text));
 		line = line ? line + 1 : text;
-		remove_one(s, owner, line, &known);
+		gone = remove_one(s, owner, line, &known) && gone;
 		n = line - text;
 	}
 	strv_done(&known);
-	(void)unlinkat(s->dir, owner, 0);
+	if (gone)
+		(void)unlinkat(s->dir, owner, 0);
 }
 
 void placeholder_undo(const char *state_dir, const char *owner)

@@ -458,7 +458,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	f->owner = mmap(NULL, OWNER_NAME_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (f->owner == MAP_FAILED)
 		f->owner = NULL;
-	collect_init(&f->collect, plan, &f->collect_error);
+	collect_init(&f->collect, plan, f->owner, &f->collect_error);
 	pid = f->pending && f->buffer && f->owner ? front_start(f, err ? err : &unused) : fail_memory(err);
 	r = -1;
 	if (pid > 0) {
