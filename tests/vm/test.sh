@@ -1,31 +1,33 @@
 #!/bin/bash
-# The body of `make test-vm`: what suite.sh chooses (VM_TESTS), one boot for each user, all results counted together, all within VM_TIMEOUT seconds.
+# The body of `make test-vm`: what suite.sh chooses (VM_TESTS), for each user in turn (VM_USERS), in one boot; all results counted together,
+# all within VM_TIMEOUT seconds.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
 log=$(mktemp)
-trap 'rm -f "$log" "$log.one"' EXIT
-env=()
+trap 'rm -f "$log"' EXIT
+pass=()
 for name in CORDON_MUST VM_TESTS TEST_TIMEOUT JOBS; do
-	[ -z "${!name:-}" ] || env+=(--env "$name=${!name}")
+	[ -z "${!name:-}" ] || pass+=("$name=${!name}")
 done
+read -ra users <<<"${VM_USERS:-root tester tester-nodelegate}"
 
-broken=0
-for user in ${VM_USERS:-root tester tester-nodelegate}; do
-	echo "# vm: as $user"
-	rc=0
-	left=$((${VM_TIMEOUT:-600} - SECONDS))
-	"$here/run.sh" --user "$user" --timeout "$((left > 0 ? left : 1))" "${env[@]}" -- tests/vm/suite.sh "$user" |
-		tee "$log.one" | sed -u -E '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/d' || rc=$?
-	# A suite that ends badly without naming a failed test is itself one.
-	if [ $rc != 0 ] && ! grep -q '^not ok' "$log.one"; then
-		echo "not ok - vm $user: the suite ended with status $rc" | tee -a "$log.one"
-	fi
-	[ $rc = 0 ] || broken=1
-	cat "$log.one" >> "$log"
+# In the guest, as root. A suite whose tests failed ends with 1; anything else is a failure of its own.
+# shellcheck disable=SC2016 # for the guest's shell
+each='users=$1 rc=0
+shift
+for user in $users; do
+	echo "# vm: as $user, up for $(cut -d. -f1 /proc/uptime) s"
+	vm-as "$user" env "$@" tests/vm/suite.sh "$user" || { status=$? rc=1; [ $status = 1 ] || echo "not ok - vm $user: the suite ended with status $status"; }
 done
+exit $rc'
+rc=0
+"$here/run.sh" --timeout "${VM_TIMEOUT:-600}" -- bash -c "$each" bash "${users[*]}" "${pass[@]}" | tee "$log" || rc=$?
+if [ $rc != 0 ] && ! grep -q '^not ok' "$log"; then
+	echo "not ok - vm: it ended with status $rc" | tee -a "$log"
+fi
 
-awk -v broken=$broken '
+awk -v broken=$rc '
 	/^ok/ { if (/# [Ss][Kk][Ii][Pp]/) skipped++; else passed++ }
 	/^not ok/ { failed++ }
 	END {
