@@ -25,11 +25,11 @@ static int fail(struct root *r, int errnum, const char *path)
 	return cordon_fail(r->err, CORDON_SYSTEM, errnum, "allow '%s' to be executed", path);
 }
 
-/* Lays what `place` is over itself, with or without the right to execute. What can be executed cannot be written. */
-static int relay(struct root *r, int place, const char *path, bool exec)
+/* Lays what `place` is over itself, with other attributes. */
+static int relay(struct root *r, int place, const char *path, unsigned set, unsigned clear)
 {
 	auto_close int fd = mount_clone(place, "", true);
-	int n = fd < 0 ? fd : mount_restrict(fd, exec ? MOUNT_ATTR_RDONLY : MOUNT_ATTR_NOEXEC, exec ? MOUNT_ATTR_NOEXEC : 0, true);
+	int n = fd < 0 ? fd : mount_restrict(fd, set, clear, true);
 
 	n = n < 0 ? n : mount_attach(fd, place, "");
 	return n < 0 ? fail(r, -n, path) : 0;
@@ -69,7 +69,7 @@ static int cover_programs(struct root *r, int dir, unsigned depth)
 		else if (S_ISDIR(st.st_mode))
 			status = cover_programs(r, fd, depth + 1);
 		else if (S_ISREG(st.st_mode) && (st.st_mode & 0111) && !is_library(e->d_name))
-			status = relay(r, fd, e->d_name, false);
+			status = relay(r, fd, e->d_name, MOUNT_ATTR_NOEXEC, 0);
 	}
 	closedir(d);
 	return status;
@@ -81,7 +81,7 @@ static int allow_libraries(struct root *r, const char *path)
 
 	if (place < 0)
 		return place == -ENOENT || place == -ENOTDIR ? 0 : fail(r, -place, path);
-	if (relay(r, place, path, true) < 0)
+	if (relay(r, place, path, 0, MOUNT_ATTR_NOEXEC) < 0)
 		return -1;
 	dir = fd_openat2(r->fd, path, O_PATH | O_DIRECTORY, 0, IN_ROOT); /* again: now the new mount */
 	return dir < 0 ? fail(r, -dir, path) : cover_programs(r, dir, 0);
@@ -117,11 +117,11 @@ static bool is_symlink(struct root *r, const char *name)
 	return fstatat(r->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || S_ISLNK(st.st_mode);
 }
 
-/* What was mounted below a library directory is not part of the system's libraries. */
-static int forbid_mount(struct root *r, const char *dest, bool writable)
+/* What was mounted below a library directory is not part of the system's libraries. Nothing else of it changes. */
+static int forbid_mount(struct root *r, const char *dest)
 {
 	auto_close int fd = fd_openat2(r->fd, dest, O_PATH, 0, IN_ROOT);
-	int n = fd < 0 ? fd : mount_restrict(fd, MOUNT_ATTR_NOEXEC, writable ? MOUNT_ATTR_RDONLY : 0, true);
+	int n = fd < 0 ? fd : mount_restrict(fd, MOUNT_ATTR_NOEXEC, 0, true);
 
 	return n < 0 ? fail(r, -n, dest) : 0;
 }
@@ -129,10 +129,10 @@ static int forbid_mount(struct root *r, const char *dest, bool writable)
 static int forbid_mounts(struct root *r)
 {
 	for (size_t i = 0; i < r->plan->mount_count; i++)
-		if (forbid_mount(r, r->plan->mounts[i].dest, false) < 0)
+		if (forbid_mount(r, r->plan->mounts[i].dest) < 0)
 			return -1;
 	for (size_t i = 0; i < r->plan->private_count; i++)
-		if (forbid_mount(r, r->plan->privates[i].dest, true) < 0)
+		if (forbid_mount(r, r->plan->privates[i].dest) < 0)
 			return -1;
 	return 0;
 }
@@ -158,7 +158,8 @@ int root_lock_exec(struct root *r)
 
 		if (place < 0)
 			return fail(r, -place, path);
-		if (relay(r, place, path, true) < 0)
+		/* What can be executed cannot be written. */
+		if (relay(r, place, path, MOUNT_ATTR_RDONLY, MOUNT_ATTR_NOEXEC) < 0)
 			return -1;
 	}
 	return 0;

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -289,6 +290,33 @@ static int command_needs(struct cordon_plan *plan, const char *name, const char 
 	return 0;
 }
 
+/* The payload must not reach the file under a name that can be written: the name it is listed by is made read-only, others are not. */
+static int check_command_names(const struct cordon_plan *plan, const char *name, const char *path, struct cordon_error *err)
+{
+	auto_close int fd = open_in_root(plan, path);
+	char real[PATH_MAX];
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fd_real_path(fd, real, sizeof(real)) < 0)
+		return 0; /* execve will say so */
+	for (size_t i = 0; i < plan->mount_count; i++) {
+		const struct plan_mount *m = &plan->mounts[i];
+		size_t len = strlen(m->source);
+		auto_free char *inside = NULL;
+
+		if (!m->writable || !path_is_within(real, m->source))
+			continue;
+		inside = str_printf("%s%s", m->dest, real + len);
+		if (!inside)
+			return fail_memory(err);
+		if (st.st_nlink == 1 && strcmp(inside, path) == 0)
+			continue;
+		cordon_fail(err, CORDON_INVALID, 0, "process.commands: '%s' can be written under another name in '%s'", name, m->dest);
+		return fail_hint(err, "mount its directory once and give the file one name, or list a program that lies elsewhere");
+	}
+	return 0;
+}
+
 int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *names = policy_list(policy, OPT_COMMANDS);
@@ -307,7 +335,7 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 		}
 		if (strv_add(&plan->commands, names->v[i]) < 0 || strv_add_take(&plan->command_paths, path) < 0)
 			return fail_memory(err);
-		if (command_needs(plan, names->v[i], path, err) < 0)
+		if (check_command_names(plan, names->v[i], path, err) < 0 || command_needs(plan, names->v[i], path, err) < 0)
 			return -1;
 		str_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
 	}

@@ -11,11 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* Places that cordon builds itself: nothing of the host is laid on them. */
 static const char *const own_places[] = { "/proc", "/dev", "/sys", NULL };
@@ -289,21 +291,94 @@ static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, 
 	return policy->is_narrowed ? check_in_dest(plan, c->box, err) : 0;
 }
 
+static bool payloads_write(const struct cordon_plan *plan, int dir)
+{
+	char real[PATH_MAX];
+
+	if (fd_real_path(dir, real, sizeof(real)) < 0)
+		return true;
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (plan->mounts[i].writable && path_is_within(real, plan->mounts[i].source))
+			return true;
+	return false;
+}
+
+/* What a symlink `name` in `dir` leads to, before what is left of the path: malloc'd, or NULL and *ret_error. */
+static char *follow(const struct cordon_plan *plan, int dir, int link, const char *rest, int *ret_error)
+{
+	char target[PATH_MAX];
+	char *path = NULL;
+	ssize_t n;
+
+	/* Where payloads write, a symlink may be one that an earlier payload left. */
+	if (payloads_write(plan, dir)) {
+		*ret_error = -ELOOP;
+		return NULL;
+	}
+	n = readlinkat(link, "", target, sizeof(target));
+	if (n >= 0 && (size_t)n < sizeof(target))
+		path = str_printf("%.*s/%s", (int)n, target, rest);
+	*ret_error = path ? 0 : n < 0 ? -errno : n == sizeof(target) ? -ENAMETOOLONG : -ENOMEM;
+	return path;
+}
+
+/* Walks an absolute path as the kernel would, but for symlinks in directories that payloads write to. An O_PATH fd or -errno. */
+static int walk(const struct cordon_plan *plan, const char *path)
+{
+	auto_free char *held = NULL;
+	auto_close int at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int links = 0, error = 0;
+
+	while (at >= 0) {
+		auto_close int next = -1;
+		char name[NAME_MAX + 1];
+		struct stat st;
+		size_t len;
+
+		path += strspn(path, "/");
+		len = strcspn(path, "/");
+		if (!len)
+			return STEAL_FD(at);
+		if (len > NAME_MAX)
+			return -ENAMETOOLONG;
+		memcpy(name, path, len);
+		name[len] = '\0';
+		path += len;
+		next = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		if (next < 0 || fstat(next, &st) < 0)
+			return -errno;
+		if (S_ISLNK(st.st_mode)) {
+			char *longer = ++links > 40 ? NULL : follow(plan, at, next, path, &error);
+
+			if (!longer)
+				return links > 40 ? -ELOOP : error;
+			free(held);
+			path = held = longer;
+			if (*path == '/') {
+				fd_close(&at);
+				at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+			}
+		} else if (!S_ISDIR(st.st_mode)) {
+			return -ENOTDIR;
+		} else {
+			fd_close(&at);
+			at = next;
+			next = -1;
+		}
+	}
+	return -errno;
+}
+
 /* The directory that will hold the target, before the payload runs: it may be one that the payload can swap for a link. */
 static int open_out(const struct cordon_plan *plan, struct plan_copy *c, struct cordon_error *err)
 {
 	auto_free char *parent = strdup(c->host);
 	char *slash = parent ? strrchr(parent, '/') : NULL;
-	uint64_t resolve = 0;
 
 	if (!slash)
 		return fail_memory(err);
 	slash[slash == parent] = '\0';
-	/* Where payloads write, a symlink may be one that an earlier payload left. */
-	for (size_t i = 0; i < plan->mount_count; i++)
-		if (plan->mounts[i].writable && path_is_within(parent, plan->mounts[i].source))
-			resolve = RESOLVE_NO_SYMLINKS;
-	c->fd = fd_openat2(AT_FDCWD, parent, O_PATH | O_DIRECTORY, 0, resolve);
+	c->fd = walk(plan, parent);
 	if (c->fd >= 0)
 		return 0;
 	cordon_fail(err, c->fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -c->fd, "--out to '%s': open its directory", c->host);
