@@ -1,6 +1,6 @@
 /*
  * Prints the seccomp filters as C (build/gen/seccomp_filters.c): one for each variant (strict, no_sockets, exec_lock,
- * notify) and architecture, from os/syscalls.def. Runs at build time, on the build machine; the numbers stand in the
+ * notify, on_host) and architecture, from os/syscalls.def. Runs at build time, on the build machine; the numbers stand in the
  * table, so that it need not be of the architecture that is built for.
  *
  * A filter is a search tree over ranges of numbers with the same verdict, then a block for each rule on arguments.
@@ -57,6 +57,9 @@ enum {
 	PERSONALITY_HARMLESS = 0x8 | 0x20000 | 0x40000, /* PER_LINUX32, UNAME26, ADDR_NO_RANDOMIZE */
 	SECCOMP_LISTENER = 8,   /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
+	PID_INIT = 1,
+	PRIORITY_OF_PROCESS = 0, PRIORITY_OF_GROUP = 1,
+	IOPRIO_OF_PROCESS = 1, IOPRIO_OF_GROUP = 2,
 };
 #define IOCTL_TCGETS2 0x802c542au
 
@@ -214,6 +217,31 @@ static int rule_socket_none(int refuse)
 	return emit_load_arg(0);
 }
 
+static int rule_pair(int allow, int refuse)
+{
+	int type;
+
+	ONE_OF(allow, refuse, SOCK_STREAM, SOCK_SEQPACKET);
+	emit_and(SOCKET_TYPE_MASK);
+	type = emit_load_arg(1);
+	ONE_OF(type, refuse, AF_UNIX);
+	return emit_load_arg(0);
+}
+
+/* Whose: one of two kinds, then an id that is the caller's own (0), or that is not init's. */
+static int rule_priority(uint32_t process, uint32_t group, bool self, int allow, int refuse)
+{
+	int who;
+
+	if (self)
+		ONE_OF(allow, refuse, 0);
+	else
+		ONE_OF(refuse, allow, PID_INIT);
+	who = emit_load_arg(1);
+	ONE_OF(who, refuse, process, group);
+	return emit_load_arg(0);
+}
+
 /* Rules that refuse some bits of one argument. */
 static const struct {
 	unsigned arg;
@@ -250,9 +278,20 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_PRCTL_STRICT:
 		ONE_OF(allow, refuse, PRCTL_SET_NAME, PRCTL_GET_NAME);
 		return emit_load_arg(0);
-	case ACT_PRLIMIT_SELF:
+	case ACT_SELF:
 		ONE_OF(allow, refuse, 0);
 		return emit_load_arg(0);
+	case ACT_SCHEDULE:
+		ONE_OF(refuse, allow, PID_INIT);
+		return emit_load_arg(0);
+	case ACT_PRIORITY:
+	case ACT_PRIORITY_SELF:
+		return rule_priority(PRIORITY_OF_PROCESS, PRIORITY_OF_GROUP, rule == ACT_PRIORITY_SELF, allow, refuse);
+	case ACT_IOPRIO:
+	case ACT_IOPRIO_SELF:
+		return rule_priority(IOPRIO_OF_PROCESS, IOPRIO_OF_GROUP, rule == ACT_IOPRIO_SELF, allow, refuse);
+	case ACT_PAIR:
+		return rule_pair(allow, refuse);
 	case ACT_SOCKETPAIR:
 		ONE_OF(allow, refuse, AF_UNIX);
 		return emit_load_arg(0);
@@ -295,7 +334,7 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	const struct verdict refuse =
 		variant & SECCOMP_NOTIFY ? (struct verdict){ ACT_ALLOW, SECCOMP_RET_USER_NOTIF } : quiet;
 	const struct verdict rule = { action, refuse.refusal };
-	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS;
+	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS, on_host = variant & SECCOMP_ON_HOST;
 
 	switch ((int)action) { /* the rest stay as they are */
 	case ACT_ALLOW:
@@ -315,8 +354,14 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	case ACT_TRUNCATE:
 	case ACT_IPC:
 		return host ? refuse : allow;
-	case ACT_PRLIMIT:
-		return host ? (struct verdict){ ACT_PRLIMIT_SELF, refuse.refusal } : allow;
+	case ACT_SCHEDULE:
+		return (struct verdict){ on_host ? ACT_SELF : action, refuse.refusal };
+	case ACT_PRIORITY:
+		return (struct verdict){ on_host ? ACT_PRIORITY_SELF : action, refuse.refusal };
+	case ACT_IOPRIO:
+		return (struct verdict){ on_host ? ACT_IOPRIO_SELF : action, refuse.refusal };
+	case ACT_SOCKETPAIR:
+		return (struct verdict){ host ? ACT_PAIR : action, refuse.refusal };
 	case ACT_SOCKET:
 		return host ? verdict_of(ACT_SOCKET_NONE, errnum, variant) : rule;
 	case ACT_SOCKET_NONE:

@@ -38,7 +38,8 @@ static const struct seccomp_row rows[] = {
 struct seccomp_filter seccomp_choose(const struct seccomp_options *o)
 {
 	unsigned variant = (o->strict ? SECCOMP_STRICT : 0u) | (o->no_sockets ? SECCOMP_NO_SOCKETS : 0u) |
-			   (o->exec_lock ? SECCOMP_EXEC_LOCK : 0u) | (o->notify ? SECCOMP_NOTIFY : 0u);
+			   (o->exec_lock ? SECCOMP_EXEC_LOCK : 0u) | (o->notify ? SECCOMP_NOTIFY : 0u) |
+			   (o->on_host ? SECCOMP_ON_HOST : 0u);
 
 	return seccomp_filters[variant];
 }
@@ -108,8 +109,14 @@ static bool by_commands(enum seccomp_action action, const struct seccomp_options
 /* The rules that are only there because the box shares the host's network, IPC or files. */
 static bool by_level(enum seccomp_action action, const struct seccomp_options *o)
 {
-	return o->no_sockets && (action == ACT_SOCKET || action == ACT_IPC || action == ACT_SHMAT ||
-				 action == ACT_PRLIMIT || action == ACT_TRUNCATE);
+	return o->no_sockets && (action == ACT_SOCKET || action == ACT_SOCKETPAIR || action == ACT_IPC ||
+				 action == ACT_SHMAT || action == ACT_TRUNCATE);
+}
+
+/* The rules that are only there, or narrower, because the box shares the host's files and processes. */
+static bool by_host(enum seccomp_action action, const struct seccomp_options *o)
+{
+	return o->on_host && (action == ACT_SCHEDULE || action == ACT_PRIORITY || action == ACT_IOPRIO);
 }
 
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)
@@ -134,6 +141,9 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 	if (by_level(row->normal, o)) {
 		ret_reason->rule = row->normal == ACT_TRUNCATE ? "seccomp: the host's files are shared"
 							       : "seccomp: the host's network and IPC are shared";
+		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
+	} else if (by_host(row->normal, o)) {
+		ret_reason->rule = "seccomp: the host's files and processes are shared";
 		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
 	} else if (o->strict && row->normal != row->strict && !never(row->normal)) {
 		ret_reason->allow = "process.syscalls: default";

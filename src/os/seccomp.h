@@ -14,8 +14,9 @@
 struct seccomp_options {
 	bool strict;     /* the smallest set (process.syscalls: strict) */
 	bool no_sockets; /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
-			     stays; System V IPC, message queues and prlimit() of others are the host's and refused, too,
-			     and so is what cuts files behind Landlock's back */
+			     stays for streams; System V IPC and message queues are the host's and refused, too, and
+			     so is what cuts files behind Landlock's back */
+	bool on_host;   /* process level, no mount and pid namespace: only one's own scheduling and priority */
 	bool exec_lock; /* process.commands: no memfd_create, no memory made executable or mapped so without a file; execve
 			     notified (with `notify`) and continued to report */
 	bool notify;    /* refused calls go to the listener (which answers the errno) instead of failing in place */

@@ -262,6 +262,7 @@ static int resolve_filter(struct cordon_plan *plan, const struct cordon_policy *
 	plan->seccomp = (struct seccomp_options){
 		.strict = policy_num(policy, OPT_SYSCALLS) == SYSCALLS_STRICT,
 		.no_sockets = plan->level == LEVEL_PROCESS,
+		.on_host = plan->level == LEVEL_PROCESS,
 		.exec_lock = plan->exec_lock,
 		.notify = true,
 	};

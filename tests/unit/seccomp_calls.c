@@ -20,8 +20,9 @@
 #define PR_SCHED_CORE 62
 #endif
 #define HIGH 0xdeadbeef00000000ul
+#define NOBODY 0x3ffffff0 /* no process has this uid: nobody is slowed by the control */
 
-static const struct seccomp_options normal, strict = { .strict = true }, host = { .no_sockets = true },
+static const struct seccomp_options normal, strict = { .strict = true }, host = { .no_sockets = true, .on_host = true },
 					    lock = { .exec_lock = true };
 static char dir[64];
 
@@ -157,12 +158,46 @@ static int call_socket(void *kind)
 	return result(socket(k[0], k[1], k[2]));
 }
 
-static int call_socketpair(void *arg)
+static int call_socketpair(void *type)
 {
 	int fds[2];
 
-	(void)arg;
-	return result(socketpair(AF_UNIX, SOCK_STREAM, 0, fds));
+	return result(socketpair(AF_UNIX, (int)(uintptr_t)type, 0, fds));
+}
+
+/* On what is no socket: the kernel's own answer is ENOTSOCK. */
+static int call_socket_number(void *nr)
+{
+	return result(syscall((long)(uintptr_t)nr, STDIN_FILENO, 0, 0, 0, 0, 0));
+}
+
+static int call_setpriority(void *kind)
+{
+	const int *k = kind;
+
+	return result(setpriority(k[0], (id_t)(k[1] < 0 ? getpid() : k[1]), getpriority(PRIO_PROCESS, 0)));
+}
+
+static int call_ioprio(void *kind)
+{
+	const int *k = kind;
+
+	return result(syscall(SYS_ioprio_set, k[0], k[1] < 0 ? getpid() : k[1], 0));
+}
+
+static int call_setaffinity(void *pid)
+{
+	cpu_set_t set;
+
+	sched_getaffinity(0, sizeof(set), &set);
+	return result(sched_setaffinity(pid ? getpid() : 0, sizeof(set), &set));
+}
+
+static int call_setscheduler(void *pid)
+{
+	const struct sched_param param = { 0 };
+
+	return result(sched_setscheduler((pid_t)(uintptr_t)pid, SCHED_OTHER, &param));
 }
 
 static int call_personality(void *persona)
@@ -296,7 +331,14 @@ static const struct {
 	{ "an MPTCP socket at process level", call_socket, KIND(AF_INET, SOCK_STREAM, 262), &host, EAFNOSUPPORT,
 	  ANYONE },
 	{ "a socket in strict", call_socket, KIND(AF_UNIX, SOCK_STREAM, 0), &strict, EAFNOSUPPORT, ANYONE },
-	{ "a socketpair in strict", call_socketpair, NULL, &strict, EAFNOSUPPORT, ANYONE },
+	{ "a socketpair in strict", call_socketpair, N(SOCK_STREAM), &strict, EAFNOSUPPORT, ANYONE },
+	{ "a pair for datagrams at process level", call_socketpair, N(SOCK_DGRAM), &host, EAFNOSUPPORT, ANYONE },
+	{ "a raw pair at process level", call_socketpair, N(SOCK_RAW | SOCK_CLOEXEC), &host, EAFNOSUPPORT, ANYONE },
+	{ "bind at process level", call_socket_number, N(SYS_bind), &host, EPERM, ANYONE },
+	{ "connect at process level", call_socket_number, N(SYS_connect), &host, EPERM, ANYONE },
+	{ "listen at process level", call_socket_number, N(SYS_listen), &host, EPERM, ANYONE },
+	{ "accept at process level", call_socket_number, N(SYS_accept), &host, EPERM, ANYONE },
+	{ "accept4 at process level", call_socket_number, N(SYS_accept4), &host, EPERM, ANYONE },
 	{ "personality(READ_IMPLIES_EXEC)", call_personality, N(READ_IMPLIES_EXEC), &normal, EPERM, ANYONE },
 	{ "memfd_create with an exec lock", call_memfd, NULL, &lock, EPERM, ANYONE },
 	{ "a writable and executable mapping", call_mmap_anonymous, N(PROT_WRITE | PROT_EXEC), &lock, EPERM, ANYONE },
@@ -310,6 +352,15 @@ static const struct {
 	{ "O_TRUNC to read at process level", call_open_truncating, N(O_RDONLY), &host, EPERM, ANYONE },
 	{ "O_TRUNC with neither at process level", call_open_truncating, N(O_ACCMODE), &host, EPERM, ANYONE },
 	{ "another's limits at process level", call_prlimit_parent, NULL, &host, EPERM, ANYONE },
+	{ "another's limits", call_prlimit_parent, NULL, &normal, EPERM, ANYONE },
+	{ "another's limits in strict", call_prlimit_parent, NULL, &strict, EPERM, ANYONE },
+	{ "the priority of a user", call_setpriority, KIND(PRIO_USER, NOBODY), &normal, EPERM, ANYONE },
+	{ "the I/O priority of a user", call_ioprio, KIND(3, NOBODY), &normal, EPERM, ANYONE },
+	{ "a priority by pid at process level", call_setpriority, KIND(PRIO_PROCESS, -1), &host, EPERM, ANYONE },
+	{ "an I/O priority by pid at process level", call_ioprio, KIND(1, -1), &host, EPERM, ANYONE },
+	{ "an affinity by pid at process level", call_setaffinity, N(1), &host, EPERM, ANYONE },
+	{ "init's scheduling", call_setscheduler, N(1), &normal, EPERM, ROOT },
+	{ "io_setup", call_number, N(SYS_io_setup), &normal, ENOSYS, ANYONE },
 	{ "ptrace", call_ptrace, NULL, &normal, EPERM, ANYONE },
 	{ "keyctl", call_keyctl, NULL, &normal, EPERM, ANYONE },
 	{ "mount", call_number, N(SYS_mount), &normal, EPERM, ROOT },
@@ -337,7 +388,14 @@ static const struct {
 	{ "a unix socket", call_socket, KIND(AF_UNIX, SOCK_STREAM, 0), &normal, 0, ANYONE },
 	{ "a TCP socket", call_socket, KIND(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 6), &normal, 0, ANYONE },
 	{ "a route socket", call_socket, KIND(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, 0), &normal, 0, ANYONE },
-	{ "a socketpair at process level", call_socketpair, NULL, &host, 0, ANYONE },
+	{ "a socketpair at process level", call_socketpair, N(SOCK_STREAM | SOCK_CLOEXEC), &host, 0, ANYONE },
+	{ "a pair for packets in order at process level", call_socketpair, N(SOCK_SEQPACKET), &host, 0, ANYONE },
+	{ "a pair for datagrams", call_socketpair, N(SOCK_DGRAM), &normal, 0, ANYONE },
+	{ "one's own priority at process level", call_setpriority, KIND(PRIO_PROCESS, 0), &host, 0, ANYONE },
+	{ "one's group's priority at process level", call_setpriority, KIND(PRIO_PGRP, 0), &host, 0, ANYONE },
+	{ "a priority by pid", call_setpriority, KIND(PRIO_PROCESS, -1), &normal, 0, ANYONE },
+	{ "one's own affinity at process level", call_setaffinity, N(0), &host, 0, ANYONE },
+	{ "an affinity by pid", call_setaffinity, N(1), &normal, 0, ANYONE },
 	{ "personality query", call_personality, N(0xffffffff), &normal, 0, ANYONE },
 	{ "memfd_create", call_memfd, NULL, &normal, 0, ANYONE },
 	{ "a JIT's mapping", call_mmap_anonymous, N(PROT_READ | PROT_WRITE | PROT_EXEC), &normal, 0, ANYONE },

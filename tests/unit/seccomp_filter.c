@@ -144,14 +144,15 @@ static void compare_number(const struct seccomp_filter *f, unsigned variant, uin
 	}
 }
 
-static void compare_sockets(const struct seccomp_filter *f, unsigned variant, uint32_t native, struct mismatch *m)
+static void compare_sockets(const struct seccomp_filter *f, unsigned variant, uint32_t native, const char *call,
+			    struct mismatch *m)
 {
 	static const uint32_t flags[] = { 0, SOCK_CLOEXEC, SOCK_CLOEXEC | SOCK_NONBLOCK };
 	static const uint64_t protocols[] = { 0, 1, 2, 6, 15, 17, 33, 58, 132, 136, 255, 256, 262 };
 	struct seccomp_data data = { .arch = native };
 
 	for (size_t i = 0; i < ARRAY_LEN(reference_rows); i++)
-		if (strcmp(reference_rows[i].name, "socket") == 0)
+		if (strcmp(reference_rows[i].name, call) == 0)
 			data.nr = row_number(&reference_rows[i], native);
 	for (uint64_t family = 0; family < 48; family++) {
 		for (uint64_t type = 0; type < 16 * ARRAY_LEN(flags); type++) {
@@ -162,6 +163,19 @@ static void compare_sockets(const struct seccomp_filter *f, unsigned variant, ui
 				compare(f, variant, native, &data, m);
 			}
 		}
+	}
+}
+
+static void compare_priorities(const struct seccomp_filter *f, unsigned variant, uint32_t native, struct mismatch *m)
+{
+	for (size_t i = 0; i < ARRAY_LEN(reference_rows); i++) {
+		const struct seccomp_row *row = &reference_rows[i];
+
+		if (row->normal != ACT_PRIORITY && row->normal != ACT_IOPRIO)
+			continue;
+		for (uint64_t args = 0; args < 64; args++)
+			compare(f, variant, native,
+				&(struct seccomp_data){ .nr = row_number(row, native), .arch = native, .args = { args % 8, args / 8 } }, m);
 	}
 }
 
@@ -178,7 +192,9 @@ static struct mismatch compare_all(const struct seccomp_filter *f, unsigned vari
 	for (int nr = 0; nr < REFERENCE_NUMBERS; nr++)
 		for (size_t i = 0; i < ARRAY_LEN(archs); i++)
 			compare(f, variant, native, &(struct seccomp_data){ .nr = nr, .arch = archs[i] }, &m);
-	compare_sockets(f, variant, native, &m);
+	compare_sockets(f, variant, native, "socket", &m);
+	compare_sockets(f, variant, native, "socketpair", &m);
+	compare_priorities(f, variant, native, &m);
 	return m;
 }
 
@@ -188,9 +204,9 @@ static const char *variant_name(unsigned variant)
 {
 	static char buf[64];
 
-	snprintf(buf, sizeof(buf), "%s%s%s%s", variant & SECCOMP_STRICT ? "strict" : "default",
+	snprintf(buf, sizeof(buf), "%s%s%s%s%s", variant & SECCOMP_STRICT ? "strict" : "default",
 		 variant & SECCOMP_NO_SOCKETS ? " no_sockets" : "", variant & SECCOMP_EXEC_LOCK ? " exec_lock" : "",
-		 variant & SECCOMP_NOTIFY ? " notify" : "");
+		 variant & SECCOMP_NOTIFY ? " notify" : "", variant & SECCOMP_ON_HOST ? " on_host" : "");
 	return buf;
 }
 
@@ -303,7 +319,8 @@ static void test_choose(void)
 		struct seccomp_options o = { .strict = v & SECCOMP_STRICT,
 					     .no_sockets = v & SECCOMP_NO_SOCKETS,
 					     .exec_lock = v & SECCOMP_EXEC_LOCK,
-					     .notify = v & SECCOMP_NOTIFY };
+					     .notify = v & SECCOMP_NOTIFY,
+					     .on_host = v & SECCOMP_ON_HOST };
 		struct seccomp_filter f = seccomp_choose(&o);
 
 		ok(f.code == seccomp_filters[v].code && f.len < 256, "%s is chosen, %u instructions", variant_name(v),
@@ -321,6 +338,7 @@ int main(void)
 	test_mutants(0);
 	test_mutants(SECCOMP_STRICT | SECCOMP_NOTIFY);
 	test_mutants(SECCOMP_EXEC_LOCK | SECCOMP_NOTIFY | SECCOMP_NO_SOCKETS);
+	test_mutants(SECCOMP_NOTIFY | SECCOMP_NO_SOCKETS | SECCOMP_ON_HOST);
 	test_names(AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64, "x86_64");
 	test_names(AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, "aarch64");
 	test_libseccomp(0);

@@ -207,7 +207,8 @@ static void test_words(void)
 		struct seccomp_options o = { .strict = v & SECCOMP_STRICT,
 					     .no_sockets = v & SECCOMP_NO_SOCKETS,
 					     .exec_lock = v & SECCOMP_EXEC_LOCK,
-					     .notify = v & SECCOMP_NOTIFY };
+					     .notify = v & SECCOMP_NOTIFY,
+					     .on_host = v & SECCOMP_ON_HOST };
 
 		for (int nr = -1; nr < REFERENCE_NUMBERS; nr++) {
 			struct seccomp_reason r;
@@ -250,6 +251,15 @@ static void test_reasons(void)
 		  "seccomp: the host's network and IPC are shared",
 		  "level: container with process.syscalls: default" },
 		{ SYS_truncate, { .no_sockets = true }, "seccomp: the host's files are shared", "level: container" },
+		{ SYS_bind,
+		  { .no_sockets = true },
+		  "seccomp: the host's network and IPC are shared",
+		  "level: container" },
+		{ SYS_sched_setaffinity, { 0 }, "seccomp: default", "nothing: no policy allows it with these arguments" },
+		{ SYS_sched_setaffinity,
+		  { .on_host = true },
+		  "seccomp: the host's files and processes are shared",
+		  "level: container" },
 		{ SYS_memfd_create, { .exec_lock = true }, "process.commands", "a policy without process.commands" },
 		{ SYS_mprotect,
 		  { .exec_lock = true, .strict = true },

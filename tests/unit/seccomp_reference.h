@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/fs.h>
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -214,12 +216,24 @@ static inline bool reference_ioctl(uint32_t cmd)
 	       cmd != FS_IOC_FSSETXATTR;
 }
 
+/* Whose scheduling may be changed: one's own, or where others are the box's as well, anybody's but init's. */
+static inline bool reference_pid(uint32_t pid, bool self)
+{
+	return self ? pid == 0 : pid != 1;
+}
+
+/* A pair of sockets that cannot send to a third. */
+static inline bool reference_pair(uint32_t type)
+{
+	return (type & 0xf) == SOCK_STREAM || (type & 0xf) == SOCK_SEQPACKET;
+}
+
 /* Whether a rule lets these arguments pass. */
 static inline bool reference_allows(enum seccomp_action rule, unsigned variant, const uint64_t a[6])
 {
 	const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
 				    CLONE_NEWPID | CLONE_NEWNET;
-	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS;
+	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS, on_host = variant & SECCOMP_ON_HOST;
 
 	switch (rule) {
 	case ACT_ALLOW:
@@ -272,14 +286,24 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 		       ((uint32_t)a[0] & ~(uint32_t)(PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE)) == 0;
 	case ACT_SECCOMP:
 		return !(a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
-	case ACT_PRLIMIT:
-		return !host || (uint32_t)a[0] == 0;
-	case ACT_PRLIMIT_SELF:
+	case ACT_SELF:
 		return (uint32_t)a[0] == 0;
+	case ACT_SCHEDULE:
+		return reference_pid((uint32_t)a[0], on_host);
+	case ACT_PRIORITY:
+	case ACT_PRIORITY_SELF:
+		return ((uint32_t)a[0] == PRIO_PROCESS || (uint32_t)a[0] == PRIO_PGRP) &&
+		       reference_pid((uint32_t)a[1], on_host || rule == ACT_PRIORITY_SELF);
+	case ACT_IOPRIO:
+	case ACT_IOPRIO_SELF:
+		return ((uint32_t)a[0] == IOPRIO_WHO_PROCESS || (uint32_t)a[0] == IOPRIO_WHO_PGRP) &&
+		       reference_pid((uint32_t)a[1], on_host || rule == ACT_IOPRIO_SELF);
 	case ACT_SOCKET:
 		return !host && reference_socket((uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]);
 	case ACT_SOCKETPAIR:
-		return (uint32_t)a[0] == AF_UNIX;
+		return (uint32_t)a[0] == AF_UNIX && (!host || reference_pair((uint32_t)a[1]));
+	case ACT_PAIR:
+		return (uint32_t)a[0] == AF_UNIX && reference_pair((uint32_t)a[1]);
 	case ACT_IPC:
 	case ACT_TRUNCATE:
 		return !host;
