@@ -58,8 +58,10 @@ enum {
 	SECCOMP_LISTENER = 8,   /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
 	PID_INIT = 1,
-	PRIORITY_OF_PROCESS = 0, PRIORITY_OF_GROUP = 1,
-	IOPRIO_OF_PROCESS = 1, IOPRIO_OF_GROUP = 2,
+	PRIORITY_OF_PROCESS = 0,
+	PRIORITY_OF_GROUP = 1,
+	IOPRIO_OF_PROCESS = 1,
+	IOPRIO_OF_GROUP = 2,
 };
 #define IOCTL_TCGETS2 0x802c542au
 
@@ -334,7 +336,8 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	const struct verdict refuse =
 		variant & SECCOMP_NOTIFY ? (struct verdict){ ACT_ALLOW, SECCOMP_RET_USER_NOTIF } : quiet;
 	const struct verdict rule = { action, refuse.refusal };
-	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS, on_host = variant & SECCOMP_ON_HOST;
+	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS,
+	     on_host = variant & SECCOMP_ON_HOST;
 
 	switch ((int)action) { /* the rest stay as they are */
 	case ACT_ALLOW:
@@ -354,6 +357,14 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	case ACT_TRUNCATE:
 	case ACT_IPC:
 		return host ? refuse : allow;
+	case ACT_CHMOD_1:
+		return on_host ? refuse : (struct verdict){ ACT_MODE_1, refuse.refusal };
+	case ACT_CHMOD_2:
+		return on_host ? refuse : (struct verdict){ ACT_MODE_2, refuse.refusal };
+	case ACT_TIMES:
+		return on_host ? refuse : allow;
+	case ACT_ATTRIBUTE:
+		return on_host ? quiet : allow;
 	case ACT_SCHEDULE:
 		return (struct verdict){ on_host ? ACT_SELF : action, refuse.refusal };
 	case ACT_PRIORITY:

@@ -1,6 +1,7 @@
 /*
  * What the policy refused. The keeper answers each notified system call with its errno, never continuing it on a pointer;
- * execve alone is continued, since mounts and Landlock decide it and the notice only serves the report.
+ * execve alone is continued, since mounts and Landlock decide it and the notice only serves the report. At process level modes and times
+ * of files are changed here in the payload's stead: see mediate.c.
  */
 #include "box/denial.h"
 
@@ -102,11 +103,24 @@ static void serve_exec(const struct cordon_plan *plan, int listener, const struc
 	(void)seccomp_continue(listener, e->id);
 }
 
-unsigned denial_serve(const struct cordon_plan *plan, int listener, struct link_report *report, unsigned max)
+static bool serve_mediated(const struct cordon_plan *plan, const struct mediate_scope *scope, int listener,
+			   const struct seccomp_event *e, struct link_report *report)
 {
-	unsigned served = 0;
+	bool denied = false;
+	int errnum = mediate(plan, scope, listener, e, &denied);
 
-	while (served < max) {
+	if (denied)
+		count(report, e->nr, "");
+	(void)seccomp_answer(listener, e->id, errnum);
+	return !denied;
+}
+
+unsigned denial_serve(const struct cordon_plan *plan, const struct mediate_scope *scope, int listener, struct link_report *report,
+		      unsigned max, uint64_t *mediated)
+{
+	unsigned served = 0, done = 0;
+
+	while (served + done < max) {
 		struct pollfd p = { .fd = listener, .events = POLLIN };
 		struct seccomp_reason reason;
 		struct seccomp_event e;
@@ -129,9 +143,17 @@ unsigned denial_serve(const struct cordon_plan *plan, int listener, struct link_
 			continue;
 		}
 		seccomp_explain(e.nr, &plan->seccomp, &reason);
+		if (reason.mediated && plan->level == LEVEL_PROCESS) {
+			if (serve_mediated(plan, scope, listener, &e, report)) {
+				served--;
+				done++;
+			}
+			continue;
+		}
 		count(report, e.nr, "");
 		(void)seccomp_refuse(listener, e.id, reason.errnum);
 	}
+	*mediated += done;
 	return served;
 }
 

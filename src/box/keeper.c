@@ -46,6 +46,7 @@ enum {
 	IO_LATER_US = 20000, /* a run that lasts this long gets its disk rates on v1 */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
+	MEDIATED_US = 100000, MEDIATED_MAX = 2000, /* calls done for the payload in that time; then they wait for the next */
 };
 
 struct keeper {
@@ -57,7 +58,7 @@ struct keeper {
 	bool has_cgroup;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied, mediated, mediated_us;
 	bool ending, done, front_gone, swept;
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct link_report report;
@@ -444,14 +445,28 @@ static void check_cpu(struct keeper *k, uint64_t now)
 
 static void on_listener(struct keeper *k, short events, uint64_t now)
 {
+	const struct mediate_scope scope = {
+		.work = k->prepared.work ? k->prepared.scratch : -1,
+		.uid = k->prepared.uid,
+		.gid = k->prepared.gid,
+	};
+	unsigned refused;
+
 	if (!(events & POLLIN)) {
 		fd_close(&k->listener); /* everyone who used the filter is gone */
 		return;
 	}
+	if (now - k->mediated_us > MEDIATED_US) {
+		k->mediated_us = now;
+		k->mediated = 0;
+	}
 	/* None where whoever asked was interrupted meanwhile: it will ask again. */
-	k->denied += denial_serve(k->plan, k->listener, &k->report, 64);
-	if (k->denied > DENIALS_FREE)
+	refused = denial_serve(k->plan, &scope, k->listener, &k->report, 64, &k->mediated);
+	k->denied += refused;
+	if (refused && k->denied > DENIALS_FREE)
 		k->throttle_us = now + 1000;
+	else if (k->mediated > MEDIATED_MAX)
+		k->throttle_us = k->mediated_us + MEDIATED_US + 1;
 }
 
 /* A payload can make events in a watched directory as fast as it likes: look at most a hundred times a second. */

@@ -4,7 +4,7 @@
  * Theory of operation. tools/seccomp-gen.c has written a program for every variant ahead of time; here is only a table
  * look-up and one system call. With `notify`, a refused call stops in the kernel until the keeper has read it from the
  * listener and answered with the errno of the table: the answer never depends on memory that the payload can change.
- * Only execve is ever continued, where mounts and Landlock decide and the listener merely reports.
+ * Where it is left to the listener to do a call (on_host), it acts on what it has opened and checked itself. Only execve is ever continued, where mounts and Landlock decide and the listener merely reports.
  *
  * seccomp_choose() and seccomp_install() run in the payload's process, without privilege and after no_new_privs, right
  * before execve; the rest in the keeper.
@@ -116,7 +116,14 @@ static bool by_level(enum seccomp_action action, const struct seccomp_options *o
 /* The rules that are only there, or narrower, because the box shares the host's files and processes. */
 static bool by_host(enum seccomp_action action, const struct seccomp_options *o)
 {
-	return o->on_host && (action == ACT_SCHEDULE || action == ACT_PRIORITY || action == ACT_IOPRIO);
+	return o->on_host &&
+	       (action == ACT_SCHEDULE || action == ACT_PRIORITY || action == ACT_IOPRIO || action == ACT_CHMOD_1 ||
+		action == ACT_CHMOD_2 || action == ACT_TIMES || action == ACT_ATTRIBUTE);
+}
+
+static bool by_listener(enum seccomp_action action, const struct seccomp_options *o)
+{
+	return o->on_host && (action == ACT_CHMOD_1 || action == ACT_CHMOD_2 || action == ACT_TIMES);
 }
 
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason)
@@ -134,6 +141,7 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 		.name = row->name,
 		.why = row->why ? row->why : "not a call that boxes have",
 		.errnum = row->errnum,
+		.mediated = by_listener(action, o),
 		.rule = o->strict ? "seccomp: strict" : "seccomp: default",
 		.allow = never(action) ? "nothing: no policy allows it"
 				       : "nothing: no policy allows it with these arguments",
@@ -142,6 +150,13 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 		ret_reason->rule = row->normal == ACT_TRUNCATE ? "seccomp: the host's files are shared"
 							       : "seccomp: the host's network and IPC are shared";
 		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
+	} else if (ret_reason->mediated) {
+		ret_reason->why = action == ACT_TIMES
+					  ? "the times of a file that is not its own to write"
+					  : "a file that is not its own to write, or a setuid or setgid bit";
+		ret_reason->rule = "seccomp: the host's files and processes are shared";
+		ret_reason->allow = "files of its own in the working directory and in what is given with --rw; setuid "
+				    "and setgid: nothing";
 	} else if (by_host(row->normal, o)) {
 		ret_reason->rule = "seccomp: the host's files and processes are shared";
 		ret_reason->allow = o->strict ? "level: container with process.syscalls: default" : "level: container";
@@ -186,6 +201,11 @@ int seccomp_refuse(int listener, uint64_t id, int errnum)
 {
 	/* error 0 would mean that the call succeeded. */
 	return answer(listener, id, errnum > 0 ? -errnum : -EPERM, 0);
+}
+
+int seccomp_answer(int listener, uint64_t id, int errnum)
+{
+	return answer(listener, id, errnum > 0 ? -errnum : 0, 0);
 }
 
 int seccomp_continue(int listener, uint64_t id)

@@ -16,7 +16,8 @@ struct seccomp_options {
 	bool no_sockets; /* process level, or no network namespace: socket() refused for every family, socketpair(AF_UNIX)
 			     stays for streams; System V IPC and message queues are the host's and refused, too, and
 			     so is what cuts files behind Landlock's back */
-	bool on_host;   /* process level, no mount and pid namespace: only one's own scheduling and priority */
+	bool on_host; /* process level, no mount and pid namespace: only one's own scheduling and priority; modes and times of
+			     files are left to the listener, owners and attributes refused */
 	bool exec_lock; /* process.commands: no memfd_create, no memory made executable or mapped so without a file; execve
 			     notified (with `notify`) and continued to report */
 	bool notify;    /* refused calls go to the listener (which answers the errno) instead of failing in place */
@@ -50,6 +51,7 @@ struct seccomp_reason {
 	const char *rule;  /* "seccomp: default", "seccomp: strict", "process.commands", … */
 	const char *allow; /* what would allow it, or that nothing does */
 	int errnum;        /* what the payload gets */
+	bool mediated;     /* the listener may do the call itself: on_host, modes and times of files */
 };
 /* Unknown numbers get a name of "unknown system call" and ENOSYS. */
 void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_reason *ret_reason);
@@ -63,7 +65,8 @@ struct seccomp_event {
 };
 int seccomp_receive(int listener, struct seccomp_event *ret_event);
 int seccomp_refuse(int listener, uint64_t id, int errnum);
-int seccomp_continue(int listener, uint64_t id); /* only for execve, where mounts and Landlock decide */
+int seccomp_answer(int listener, uint64_t id, int errnum); /* the call was done in its stead: 0, or its errno */
+int seccomp_continue(int listener, uint64_t id);           /* only for execve, where mounts and Landlock decide */
 bool seccomp_still_valid(int listener, uint64_t id);
 
 #endif

@@ -175,7 +175,9 @@ static void compare_priorities(const struct seccomp_filter *f, unsigned variant,
 			continue;
 		for (uint64_t args = 0; args < 64; args++)
 			compare(f, variant, native,
-				&(struct seccomp_data){ .nr = row_number(row, native), .arch = native, .args = { args % 8, args / 8 } }, m);
+				&(struct seccomp_data){
+					.nr = row_number(row, native), .arch = native, .args = { args % 8, args / 8 } },
+				m);
 	}
 }
 

@@ -195,7 +195,8 @@ int main(void)
 	test_variant(SECCOMP_STRICT, false, "strict: the same");
 	test_variant(SECCOMP_NO_SOCKETS, false, "no_sockets: the same");
 	test_variant(SECCOMP_NO_SOCKETS | SECCOMP_ON_HOST, false, "no_sockets on_host: the same");
-	test_variant(SECCOMP_STRICT | SECCOMP_NO_SOCKETS | SECCOMP_ON_HOST, false, "strict no_sockets on_host: the same");
+	test_variant(SECCOMP_STRICT | SECCOMP_NO_SOCKETS | SECCOMP_ON_HOST, false,
+		     "strict no_sockets on_host: the same");
 	test_variant(SECCOMP_EXEC_LOCK, false, "exec_lock: the same");
 	test_variant(SECCOMP_STRICT | SECCOMP_EXEC_LOCK, false, "strict exec_lock: the same");
 	test_variant(SECCOMP_NO_SOCKETS | SECCOMP_EXEC_LOCK, false, "no_sockets exec_lock: the same");

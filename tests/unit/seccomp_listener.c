@@ -139,6 +139,71 @@ static void test_nested(void)
 	is_num(WEXITSTATUS(child_run(&notify, call_nested, NULL)), EBUSY, "and with a listener as well");
 }
 
+/* ---- done by the listener ------------------------------------------------------------------------------- */
+
+static int call_modes(void *arg)
+{
+	int *errnums = arg;
+
+	for (int i = 0; i < 3; i++)
+		errnums[i] = call_errno(syscall(SYS_fchmod, -1, 0600));
+	return 0;
+}
+
+static void do_it(void *arg, const struct seccomp_event *e)
+{
+	static const int answers[] = { 0, EACCES, 0 };
+	const struct seen *s = arg;
+
+	seccomp_answer(s->listener, e->id, s->count < ARRAY_LEN(answers) ? answers[s->count] : EIO);
+	see(arg, e);
+}
+
+static void test_done_for(void)
+{
+	struct seccomp_options on_host = { .notify = true, .on_host = true };
+	int *errnums = child_shared(64);
+	struct child c = child_start(&on_host, call_modes, errnums);
+	struct seen s = { .listener = c.listener };
+
+	is_num(child_serve(&c, do_it, &s), 0, "calls that the listener does");
+	is_num(errnums[0], 0, "succeed if it says so");
+	is_num(errnums[1], EACCES, "and fail with the errno that it says");
+	is_num(errnums[2], 0, "each for itself");
+	is_num(child_run(NULL, call_modes, errnums), 0, "without a filter");
+	is_num(errnums[0], EBADF, "control: the kernel answers");
+	munmap(errnums, 64);
+}
+
+static void test_mediated(void)
+{
+	static const struct {
+		int nr;
+		struct seccomp_options o;
+		bool mediated;
+	} cases[] = {
+		{ SYS_fchmod, { .on_host = true }, true },
+		{ SYS_fchmod, { .on_host = true, .strict = true }, true },
+		{ SYS_utimensat, { .on_host = true }, true },
+		{ SYS_fchmod, { 0 }, false },
+		{ SYS_fchown, { .on_host = true }, false },
+		{ SYS_mount, { .on_host = true }, false },
+#ifdef SYS_utimes
+		{ SYS_utimes, { .on_host = true }, true },
+		{ SYS_utimes, { .on_host = true, .strict = true }, false }, /* not in the strict set */
+#endif
+	};
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seccomp_reason r;
+
+		seccomp_explain(cases[i].nr, &cases[i].o, &r);
+		wrong += r.mediated != cases[i].mediated;
+	}
+	is_num(wrong, 0, "only modes and times, on the host's own files, are left to the listener");
+}
+
 /* ---- execve and signals --------------------------------------------------------------------------------- */
 
 static int call_exec(void *path)
@@ -255,7 +320,10 @@ static void test_reasons(void)
 		  { .no_sockets = true },
 		  "seccomp: the host's network and IPC are shared",
 		  "level: container" },
-		{ SYS_sched_setaffinity, { 0 }, "seccomp: default", "nothing: no policy allows it with these arguments" },
+		{ SYS_sched_setaffinity,
+		  { 0 },
+		  "seccomp: default",
+		  "nothing: no policy allows it with these arguments" },
 		{ SYS_sched_setaffinity,
 		  { .on_host = true },
 		  "seccomp: the host's files and processes are shared",
@@ -282,6 +350,8 @@ int main(void)
 	test_gone();
 	test_orphaned();
 	test_nested();
+	test_done_for();
+	test_mediated();
 	test_exec();
 	test_signals();
 	test_words();

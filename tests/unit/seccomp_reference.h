@@ -233,7 +233,8 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 {
 	const uint64_t namespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
 				    CLONE_NEWPID | CLONE_NEWNET;
-	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS, on_host = variant & SECCOMP_ON_HOST;
+	bool lock = variant & SECCOMP_EXEC_LOCK, host = variant & SECCOMP_NO_SOCKETS,
+	     on_host = variant & SECCOMP_ON_HOST;
 
 	switch (rule) {
 	case ACT_ALLOW:
@@ -253,6 +254,13 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 	case ACT_OPENAT:
 	case ACT_OPENAT_HOST:
 		return reference_open(a[2], a[3], host);
+	case ACT_CHMOD_1:
+		return !on_host && !reference_setid(a[1]);
+	case ACT_CHMOD_2:
+		return !on_host && !reference_setid(a[2]);
+	case ACT_TIMES:
+	case ACT_ATTRIBUTE:
+		return !on_host;
 	case ACT_MODE_1:
 		return !reference_setid(a[1]);
 	case ACT_MODE_2:
@@ -316,7 +324,7 @@ static inline bool reference_quiet(enum seccomp_action rule, unsigned variant, c
 {
 	bool none = rule == ACT_SOCKET_NONE || (rule == ACT_SOCKET && variant & SECCOMP_NO_SOCKETS);
 
-	return rule == ACT_QUIET ||
+	return rule == ACT_QUIET || rule == ACT_ATTRIBUTE ||
 	       (none && (uint32_t)a[0] == AF_UNIX && (uint32_t)a[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
