@@ -44,6 +44,7 @@ static const struct call {
 	{ "io_uring_setup", SYS_io_uring_setup, { 0, BAD, 0, 0, 0, 0 } },
 	{ "io_uring_enter", SYS_io_uring_enter, { -1, 0, 0, 0, 0, 0 } },
 	{ "io_uring_register", SYS_io_uring_register, { -1, 0, 0, 0, 0, 0 } },
+	{ "io_setup", SYS_io_setup, { 0, BAD, 0, 0, 0, 0 } },
 	{ "add_key", SYS_add_key, { BAD, BAD, 0, 0, 0, 0 } },
 	{ "request_key", SYS_request_key, { BAD, BAD, 0, 0, 0, 0 } },
 	{ "keyctl", SYS_keyctl, { 0, -3, 0, 0, 0, 0 } }, /* the session keyring's id */

@@ -4,16 +4,21 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/time.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 static int finish(int fd)
 {
@@ -114,6 +119,134 @@ static int act_setcap(char **argv)
 static int act_setxattr(char **argv)
 {
 	return check(setxattr(argv[0], argv[1], "x", 1, 0));
+}
+/* utime PATH, …: its times become the beginning of 1970, by each call that can. */
+static int act_utime(char **argv)
+{
+	const struct utimbuf times = { 1, 2 };
+
+#ifdef SYS_utime
+	return check(syscall(SYS_utime, argv[0], &times));
+#else
+	return check(utime(argv[0], &times));
+#endif
+}
+static int act_utimes(char **argv)
+{
+	const struct timeval times[2] = { { 1, 0 }, { 2, 0 } };
+
+#ifdef SYS_utimes
+	return check(syscall(SYS_utimes, argv[0], times));
+#else
+	return check(utimes(argv[0], times));
+#endif
+}
+static int act_futimesat(char **argv)
+{
+	const struct timeval times[2] = { { 1, 0 }, { 2, 0 } };
+
+#ifdef SYS_futimesat
+	return check(syscall(SYS_futimesat, AT_FDCWD, argv[0], times));
+#else
+	return check(utimes(argv[0], times));
+#endif
+}
+static int act_utimensat(char **argv)
+{
+	const struct timespec times[2] = { { 1, 0 }, { 2, 0 } };
+
+	return check(utimensat(AT_FDCWD, argv[0], times, AT_SYMLINK_NOFOLLOW));
+}
+/* By an fd that can only be read from. */
+static int act_futimens(char **argv)
+{
+	const struct timespec times[2] = { { 1, 0 }, { 2, 0 } };
+	int fd = open(argv[0], O_RDONLY | O_NONBLOCK);
+
+	return fd < 0 ? -errno : check(futimens(fd, times));
+}
+/* Without times: now. The kernel asks for the right to write. */
+static int act_touch(char **argv)
+{
+	return check(utimensat(AT_FDCWD, argv[0], NULL, 0));
+}
+/* By way of /proc, as libc does for what is open as O_PATH. */
+static int act_chmod_path(char **argv)
+{
+	char link[64];
+	int fd = open(argv[0], O_PATH);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return check(chmod(link, (mode_t)number(argv[1])));
+}
+/* From a directory that is open. */
+static int act_chmod_dir(char **argv)
+{
+	int dir = open(argv[0], O_PATH | O_DIRECTORY);
+
+	return dir < 0 ? -errno : check(syscall(SYS_fchmodat, dir, argv[1], number(argv[2])));
+}
+/* chown PATH …: to the owner that it has. */
+static int act_chown(char **argv)
+{
+	return check(chown(argv[0], getuid(), getgid()));
+}
+static int act_lchown(char **argv)
+{
+	return check(lchown(argv[0], getuid(), getgid()));
+}
+static int act_fchownat(char **argv)
+{
+	return check(syscall(SYS_fchownat, AT_FDCWD, argv[0], getuid(), getgid(), 0));
+}
+static int act_removexattr(char **argv)
+{
+	return check(removexattr(argv[0], argv[1]));
+}
+/* chmod-race OWN FOREIGN MODE SECONDS: changes OWN, while the path in memory is turned into FOREIGN and back by another process. Says how
+ * often it worked. */
+static int act_chmod_race(char **argv)
+{
+	char *path = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	time_t end = time(NULL) + number(argv[3]);
+	unsigned long done = 0, refused = 0;
+	pid_t pid;
+
+	if (path == MAP_FAILED || (pid = fork()) < 0)
+		return -errno;
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			memcpy(path, argv[0], strlen(argv[0]) + 1);
+			memcpy(path, argv[1], strlen(argv[1]) + 1);
+		}
+	}
+	while (time(NULL) < end) {
+		if (chmod(path, (mode_t)number(argv[2])) == 0)
+			done++;
+		else
+			refused++;
+	}
+	kill(pid, SIGKILL);
+	printf("ok %s %s\n", done ? "done" : "never", refused ? "refused" : "never");
+	return ANSWERED;
+}
+/* chmod-loop PATH MODE SECONDS: all the time, whatever it is. */
+static int act_chmod_loop(char **argv)
+{
+	time_t end = time(NULL) + number(argv[2]);
+	unsigned long done = 0, refused = 0;
+
+	while (time(NULL) < end) {
+		if (chmod(argv[0], (mode_t)number(argv[1])) == 0)
+			done++;
+		else
+			refused++;
+	}
+	printf("ok %s %s\n", done ? "done" : "never", refused ? "refused" : "never");
+	return ANSWERED;
 }
 static int act_rename(char **argv)
 {
@@ -275,6 +408,20 @@ const struct act file_acts[] = {
 	{ "mknod", 2, act_mknod },
 	{ "setcap", 1, act_setcap },
 	{ "setxattr", 2, act_setxattr },
+	{ "removexattr", 2, act_removexattr },
+	{ "utime", 1, act_utime },
+	{ "utimes", 1, act_utimes },
+	{ "futimesat", 1, act_futimesat },
+	{ "utimensat", 1, act_utimensat },
+	{ "futimens", 1, act_futimens },
+	{ "touch", 1, act_touch },
+	{ "chmod-path", 2, act_chmod_path },
+	{ "chmod-dir", 3, act_chmod_dir },
+	{ "chown", 1, act_chown },
+	{ "lchown", 1, act_lchown },
+	{ "fchownat", 1, act_fchownat },
+	{ "chmod-race", 4, act_chmod_race },
+	{ "chmod-loop", 3, act_chmod_loop },
 	{ "rename", 2, act_rename },
 	{ "exchange", 2, act_exchange },
 	{ "link", 2, act_link },

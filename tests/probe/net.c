@@ -147,6 +147,28 @@ static int act_socketpair(char **argv)
 	return check(socketpair((int)number(argv[0]), (int)number(argv[1]), 0, pair));
 }
 
+/* pair-sendto PATH TYPE: one end of a pair sends to a socket that has nothing to do with it; pair-connect: connects. */
+static int act_pair_sendto(char **argv)
+{
+	struct sockaddr_un sa;
+	socklen_t n = unix_address(argv[0], &sa);
+	int pair[2];
+
+	if (socketpair(AF_UNIX, (int)number(argv[1]), 0, pair) < 0)
+		return -errno;
+	return check(sendto(pair[0], "visited", 7, 0, (struct sockaddr *)&sa, n));
+}
+static int act_pair_connect(char **argv)
+{
+	struct sockaddr_un sa;
+	socklen_t n = unix_address(argv[0], &sa);
+	int pair[2];
+
+	if (socketpair(AF_UNIX, (int)number(argv[1]), 0, pair) < 0)
+		return -errno;
+	return check(connect(pair[0], (struct sockaddr *)&sa, n));
+}
+
 /* ---- terminals ---- */
 
 /* pty-ioctl REQUEST: on a terminal of its own that it controls; the answer says whether what was typed in can be read. */
@@ -200,6 +222,8 @@ const struct act net_acts[] = {
 	{ "socket", 3, act_socket },
 	{ "socket-high", 3, act_socket_high },
 	{ "socketpair", 2, act_socketpair },
+	{ "pair-sendto", 2, act_pair_sendto },
+	{ "pair-connect", 2, act_pair_connect },
 	{ "pty-ioctl", 1, act_pty_ioctl },
 	{ "ioctl", 2, act_ioctl },
 	{ "isatty", 1, act_isatty },

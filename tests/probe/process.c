@@ -57,6 +57,34 @@ static int act_prlimit(char **argv)
 
 	return check(syscall(SYS_prlimit64, number(argv[0]), RLIMIT_NOFILE, NULL, &limit));
 }
+/* prlimit-set PID: what it has, set again. */
+static int act_prlimit_set(char **argv)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return -errno;
+	return check(syscall(SYS_prlimit64, number(argv[0]), RLIMIT_NOFILE, &limit, NULL));
+}
+/* Of a user that has no process: the kernel says ESRCH. */
+static int act_setpriority_user(char **argv)
+{
+	return check(setpriority(PRIO_USER, (id_t)number(argv[0]), 19));
+}
+static int act_ioprio_user(char **argv)
+{
+	return check(syscall(SYS_ioprio_set, 3, number(argv[0]), 3 << 13));
+}
+static int act_ioprio(char **argv)
+{
+	return check(syscall(SYS_ioprio_set, 1, number(argv[0]), 3 << 13 /* idle */));
+}
+static int act_setscheduler(char **argv)
+{
+	const struct sched_param param = { 0 };
+
+	return check(sched_setscheduler((pid_t)number(argv[0]), SCHED_IDLE, &param));
+}
 
 static int act_attach(char **argv)
 {
@@ -202,6 +230,11 @@ const struct act process_acts[] = {
 	{ "setpriority", 1, act_setpriority },
 	{ "setaffinity", 1, act_setaffinity },
 	{ "prlimit", 1, act_prlimit },
+	{ "prlimit-set", 1, act_prlimit_set },
+	{ "setpriority-user", 1, act_setpriority_user },
+	{ "ioprio", 1, act_ioprio },
+	{ "ioprio-user", 1, act_ioprio_user },
+	{ "setscheduler", 1, act_setscheduler },
 	{ "attach", 1, act_attach },
 	{ "trace-child", 0, act_trace_child },
 	{ "read-child", 0, act_read_child },

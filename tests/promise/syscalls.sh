@@ -12,7 +12,7 @@ while read -r name said; do outside[$name]=$said; done < <("${control[@]}" calls
 
 for name in "${names[@]}"; do
 	case $name in
-	clone3 | openat2 | io_uring_* | unknown-*) want=ENOSYS ;;
+	clone3 | openat2 | io_setup | io_uring_* | unknown-*) want=ENOSYS ;;
 	*) want=EPERM ;;
 	esac
 	is "${inside[$name]:-}" $want "$name: $want"
