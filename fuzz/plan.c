@@ -3,9 +3,9 @@
  * line, and the policy. A plan that is built never mounts what is forbidden, fits its private files into their limit and can be told;
  * one that is refused says why. Building changes nothing: what is opened is O_PATH.
  */
+#include "plan/plan.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,7 +42,8 @@ static void read_line(struct fuzz_job *j, const char *line)
 
 static void check_plan(const struct cordon_plan *plan)
 {
-	static const char *const never[] = { "/root", "/proc", "/sys", "/dev", "/boot", "/run", "/etc/shadow", "/etc/passwd" };
+	static const char *const never[] = { "/root", "/proc", "/sys",        "/dev",
+					     "/boot", "/run",  "/etc/shadow", "/etc/passwd" };
 	char *text = cordon_plan_describe(plan, CORDON_TEXT), *json = cordon_plan_describe(plan, CORDON_JSON);
 	uint64_t privates = plan->limits.tmp_bytes;
 

@@ -68,16 +68,16 @@ enum cordon_code {
 	CORDON_NOT_EXECUTABLE, /* it is there, but not a program that can be run */
 	CORDON_SYSTEM,         /* a system call failed; errnum says how */
 	CORDON_NO_MEMORY,
-	CORDON_INTERNAL,       /* a defect in cordon */
+	CORDON_INTERNAL, /* a defect in cordon */
 };
 
 /* No pointers and less than PIPE_BUF in all: a child hands it to its parent whole, in one write. */
 struct cordon_error {
-	int code;          /* enum cordon_code */
-	int errnum;        /* errno, or 0 */
-	char step[32];     /* which step failed: "root", "cgroup", "policy" … */
+	int code;           /* enum cordon_code */
+	int errnum;         /* errno, or 0 */
+	char step[32];      /* which step failed: "root", "cgroup", "policy" … */
 	char message[1024]; /* what happened, one sentence */
-	char hint[1024];   /* what to do about it; may be empty */
+	char hint[1024];    /* what to do about it; may be empty */
 };
 
 CORDON_API const char *cordon_code_name(int code); /* "invalid", "denied", … */
@@ -109,7 +109,7 @@ CORDON_API int cordon_policy_narrow(struct cordon_policy *policy, const struct c
 				    struct cordon_error *err);
 /* Effective values with where each came from. */
 CORDON_API char *cordon_policy_describe(const struct cordon_policy *policy, enum cordon_format format);
-CORDON_API char *cordon_policy_schema(void);  /* JSON Schema 2020-12 */
+CORDON_API char *cordon_policy_schema(void);                       /* JSON Schema 2020-12 */
 CORDON_API char *cordon_policy_presets(enum cordon_format format); /* a line each: name, first comment line */
 CORDON_API void cordon_policy_free(struct cordon_policy *policy);
 
@@ -135,18 +135,18 @@ struct cordon_plan;
 
 struct cordon_job {
 	size_t size;
-	const char *const *argv;  /* the command, NULL-terminated; with `language`, the arguments after the file */
-	const char *language;     /* "python", "bash" … or NULL to run argv */
-	const char *code;         /* the program text, with `language` */
+	const char *const *argv; /* the command, NULL-terminated; with `language`, the arguments after the file */
+	const char *language;    /* "python", "bash" … or NULL to run argv */
+	const char *code;        /* the program text, with `language` */
 	size_t code_len;
-	const char *code_name;    /* what tracebacks call it: "app.py"; NULL for "main.<ext>" */
-	const char *const *env;   /* "NAME=VALUE", NULL-terminated, or NULL */
-	const char *const *in;    /* "HOST[:DEST]" copied in before the run */
-	const char *const *out;   /* "PATH[:HOST]" copied out after it */
-	uint64_t out_max_bytes;   /* bound on everything copied out; 0: 1 GiB */
-	const char *workdir;      /* overrides process.workdir; only where the box can see it */
-	bool tty;                 /* a pseudo-terminal of its own as stdin, stdout and stderr */
-	bool keep;                /* keep the scratch directory of `storage: disk`, and say where it is */
+	const char *code_name;  /* what tracebacks call it: "app.py"; NULL for "main.<ext>" */
+	const char *const *env; /* "NAME=VALUE", NULL-terminated, or NULL */
+	const char *const *in;  /* "HOST[:DEST]" copied in before the run */
+	const char *const *out; /* "PATH[:HOST]" copied out after it */
+	uint64_t out_max_bytes; /* bound on everything copied out; 0: 1 GiB */
+	const char *workdir;    /* overrides process.workdir; only where the box can see it */
+	bool tty;               /* a pseudo-terminal of its own as stdin, stdout and stderr */
+	bool keep;              /* keep the scratch directory of `storage: disk`, and say where it is */
 };
 
 CORDON_API int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy,
@@ -159,20 +159,20 @@ CORDON_API char *cordon_languages(enum cordon_format format); /* a line each: na
 
 enum cordon_status {
 	CORDON_SUCCESS,
-	CORDON_ERROR,             /* non-zero exit */
-	CORDON_KILLED,            /* a signal of its own */
+	CORDON_ERROR,  /* non-zero exit */
+	CORDON_KILLED, /* a signal of its own */
 	CORDON_TIMEOUT,
 	CORDON_RESOURCE_EXCEEDED, /* result->limit says which */
 	CORDON_REFUSED,           /* "denied": could not start what was not allowed; result->error says why */
 	CORDON_CANCELLED,
-	CORDON_FAILED,            /* cordon itself failed; only where a result is made from an error */
+	CORDON_FAILED, /* cordon itself failed; only where a result is made from an error */
 };
 
 enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
 
 struct cordon_io {
 	size_t size;
-	int stdin_fd;   /* read by the library and passed on through a pipe; -1 for an empty stdin */
+	int stdin_fd; /* read by the library and passed on through a pipe; -1 for an empty stdin */
 	/* Output as it arrives, from the calling thread. NULL: collected in the result. A negative return cancels the run,
 	 * and it is not called again. */
 	int (*output)(void *arg, enum cordon_stream stream, const void *data, size_t len);
@@ -183,7 +183,10 @@ struct cordon_io {
 };
 
 /* Nothing attached: `struct cordon_io io = CORDON_IO_INIT;`, then set what is wanted. Zero is a file descriptor. */
-#define CORDON_IO_INIT { .size = sizeof(struct cordon_io), .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 }
+#define CORDON_IO_INIT                                                                           \
+	{                                                                                        \
+		.size = sizeof(struct cordon_io), .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 \
+	}
 
 struct cordon_bytes {
 	char *data; /* followed by a NUL that is not counted */
@@ -208,18 +211,18 @@ struct cordon_result {
 	uint64_t wall_us, cpu_us, memory_peak_bytes;
 	const struct cordon_denial *denials;
 	size_t denial_count;
-	const char *level;        /* "container" */
-	const char *engine;       /* "native" */
-	const char *limit_source; /* "cgroup" or "watch" */
-	const char *const *layers;   /* NULL-terminated: what was really applied */
-	const char *const *degraded; /* NULL-terminated: what was given up on request */
-	const char *kept;         /* the scratch directory that job.keep kept, or NULL */
+	const char *level;                /* "container" */
+	const char *engine;               /* "native" */
+	const char *limit_source;         /* "cgroup" or "watch" */
+	const char *const *layers;        /* NULL-terminated: what was really applied */
+	const char *const *degraded;      /* NULL-terminated: what was given up on request */
+	const char *kept;                 /* the scratch directory that job.keep kept, or NULL */
 	const struct cordon_error *error; /* why it could not start, or what failed after the run; NULL if nothing */
 };
 
 /* `io` may be NULL: no stdin, output collected. */
-CORDON_API int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io,
-			  struct cordon_result **ret_result, struct cordon_error *err);
+CORDON_API int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struct cordon_result **ret_result,
+			  struct cordon_error *err);
 /* A result that tells an error: so that callers have one shape for everything. */
 CORDON_API struct cordon_result *cordon_result_from_error(const struct cordon_error *error);
 CORDON_API const char *cordon_status_name(enum cordon_status status); /* "success", "denied" … */

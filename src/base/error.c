@@ -39,7 +39,8 @@ int cordon_fail(struct cordon_error *err, enum cordon_code code, int errnum, con
 	va_end(ap);
 	len = strlen(err->message);
 	if (errnum)
-		snprintf(err->message + len, sizeof(err->message) - len, ": %s", strerrordesc_np(errnum) ?: "unknown error");
+		snprintf(err->message + len, sizeof(err->message) - len, ": %s",
+			 strerrordesc_np(errnum) ?: "unknown error");
 	return -1;
 }
 

@@ -13,18 +13,18 @@
 /* Closes once, keeps errno, never retries; sets *fd to -1. */
 void fd_close(int *fd);
 #define auto_close __attribute__((cleanup(fd_close)))
-#define STEAL_FD(fd)                    \
-	({                              \
-		int *steal_p_ = &(fd);  \
+#define STEAL_FD(fd)                      \
+	({                                \
+		int *steal_p_ = &(fd);    \
 		int steal_v_ = *steal_p_; \
-		*steal_p_ = -1;         \
-		steal_v_;               \
+		*steal_p_ = -1;           \
+		steal_v_;                 \
 	})
 
-int fd_write_all(int fd, const void *data, size_t len);                 /* 0 or -errno */
-ssize_t fd_read_full(int fd, void *data, size_t len);                   /* bytes until EOF or len, or -errno */
+int fd_write_all(int fd, const void *data, size_t len); /* 0 or -errno */
+ssize_t fd_read_full(int fd, void *data, size_t len);   /* bytes until EOF or len, or -errno */
 /* Opens dirfd/path, writes text in one write, closes. For /proc and cgroup files. */
-int fd_write_file_at(int dirfd, const char *path, const char *text);    /* 0 or -errno */
+int fd_write_file_at(int dirfd, const char *path, const char *text); /* 0 or -errno */
 /* A small file as a NUL-terminated string of at most size-1 bytes; returns its length. */
 ssize_t fd_read_file_at(int dirfd, const char *path, char *buf, size_t size);
 /* The whole file, at most max bytes (-EFBIG beyond); *ret_data is malloc'd and NUL-terminated. */

@@ -159,7 +159,8 @@ void json_double(struct json *j, const char *key, double value)
 
 	json_before(j, key);
 	/* Not with printf: the host program's locale may have another decimal point. */
-	str_addf(&j->out, "%s%" PRIu64 ".%03u", value < 0 ? "-" : "", thousandths / 1000, (unsigned)(thousandths % 1000));
+	str_addf(&j->out, "%s%" PRIu64 ".%03u", value < 0 ? "-" : "", thousandths / 1000,
+		 (unsigned)(thousandths % 1000));
 }
 
 void json_bool(struct json *j, const char *key, bool value)

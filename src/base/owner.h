@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 enum { OWNER_NAME_MAX = 64 };
-int owner_name(char buf[OWNER_NAME_MAX]);  /* of the calling process; 0 or -errno */
+int owner_name(char buf[OWNER_NAME_MAX]); /* of the calling process; 0 or -errno */
 /* True only for a well-formed name whose process is gone or of another boot; other names are never orphans. */
 bool owner_is_orphan(const char *name);
 

@@ -12,12 +12,12 @@
 
 void str_free_p(void *p); /* for auto_free: p is a pointer to the pointer */
 #define auto_free __attribute__((cleanup(str_free_p)))
-#define STEAL(p)                               \
-	({                                     \
-		__typeof__(p) *steal_p_ = &(p); \
+#define STEAL(p)                                    \
+	({                                          \
+		__typeof__(p) *steal_p_ = &(p);     \
 		__typeof__(p) steal_v_ = *steal_p_; \
-		*steal_p_ = NULL;              \
-		steal_v_;                      \
+		*steal_p_ = NULL;                   \
+		steal_v_;                           \
 	})
 #define ARRAY_LEN(a) (sizeof(a) / sizeof(*(a)))
 
@@ -47,8 +47,8 @@ struct strv {
 	char **v;
 	size_t n;
 };
-int strv_add(struct strv *sv, const char *s);       /* copies; 0 or -ENOMEM */
-int strv_add_take(struct strv *sv, char *s);        /* takes s, also on failure; NULL s is -ENOMEM */
+int strv_add(struct strv *sv, const char *s);            /* copies; 0 or -ENOMEM */
+int strv_add_take(struct strv *sv, char *s);             /* takes s, also on failure; NULL s is -ENOMEM */
 int strv_copy(struct strv *to, const struct strv *from); /* appends */
 bool strv_has(const struct strv *sv, const char *s);
 void strv_done(struct strv *sv);

@@ -56,9 +56,9 @@ static void finish(struct collect *c)
 	name = path_name(c->plan->outs[c->current].host);
 	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
 		fail(c, CORDON_SYSTEM, errno,
-		     errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR || errno == ENOTDIR ?
-			     "something else is there already; it was left alone" :
-			     "rename into place");
+		     errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR || errno == ENOTDIR
+			     ? "something else is there already; it was left alone"
+			     : "rename into place");
 	if (c->failed && c->temporary[0])
 		remove_tree(c->dirs[0], c->temporary);
 	close_below(c, 0);

@@ -12,9 +12,9 @@ struct collect {
 	int dirs[COLLECT_DEPTH]; /* dirs[0]: the target's parent; dirs[n + 1]: the directory at depth n */
 	size_t depth;            /* how many of dirs are open */
 	uint64_t bytes;
-	int current;             /* index of the --out under way, -1: none */
-	bool failed;             /* the current one */
-	const char *owner;       /* whose name the unfinished carries */
+	int current;       /* index of the --out under way, -1: none */
+	bool failed;       /* the current one */
+	const char *owner; /* whose name the unfinished carries */
 	char temporary[16 + OWNER_NAME_MAX];
 	struct cordon_error *err; /* the first failure */
 };

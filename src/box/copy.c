@@ -240,7 +240,8 @@ static void out_directory(const struct plan_copy *c, int link, int fd, const str
 		snprintf(sub.name, sizeof(sub.name), "%s", e->d_name);
 		at = openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (at < 0)
-			out_error(link, CORDON_DENIED, errno, e->d_name, "left behind: only files and directories are copied");
+			out_error(link, CORDON_DENIED, errno, e->d_name,
+				  "left behind: only files and directories are copied");
 		else
 			out_entry(c, link, at, &sub);
 	}
@@ -276,7 +277,7 @@ void copy_out_send(const struct cordon_plan *plan, const char *work, int link)
 
 		if (box)
 			fd = fd_openat2(root, box + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0,
-				RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
+					RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
 		if (fd < 0)
 			out_error(link, fd == -ENOENT ? CORDON_NOT_FOUND : CORDON_DENIED, -fd, c->box, "open");
 		else

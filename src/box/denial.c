@@ -81,11 +81,13 @@ static bool is_listed(const struct cordon_plan *plan, int pid, const char *path)
 		return true; /* not to be told: no false report */
 	cwd[n] = '\0';
 	snprintf(full, sizeof(full), "%s/%s", *path == '/' ? "" : cwd, path);
-	fd = fd_openat2(root, full, O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS); /* never against our own root */
+	fd = fd_openat2(root, full, O_PATH, 0,
+			RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS); /* never against our own root */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return true; /* not there: ENOENT is no denial */
 	for (size_t i = 0; i < plan->command_paths.n; i++) {
-		auto_close int at = fd_openat2(root, plan->command_paths.v[i], O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+		auto_close int at =
+			fd_openat2(root, plan->command_paths.v[i], O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
 		if (at >= 0 && fstat(at, &listed) == 0 && listed.st_dev == st.st_dev && listed.st_ino == st.st_ino)
 			return true;
@@ -93,7 +95,8 @@ static bool is_listed(const struct cordon_plan *plan, int pid, const char *path)
 	return false;
 }
 
-static void serve_exec(const struct cordon_plan *plan, int listener, const struct seccomp_event *e, struct link_report *report)
+static void serve_exec(const struct cordon_plan *plan, int listener, const struct seccomp_event *e,
+		       struct link_report *report)
 {
 	char path[LINK_DENIAL_TEXT] = "";
 
@@ -115,8 +118,8 @@ static bool serve_mediated(const struct cordon_plan *plan, const struct mediate_
 	return !denied;
 }
 
-unsigned denial_serve(const struct cordon_plan *plan, const struct mediate_scope *scope, int listener, struct link_report *report,
-		      unsigned max, uint64_t *mediated)
+unsigned denial_serve(const struct cordon_plan *plan, const struct mediate_scope *scope, int listener,
+		      struct link_report *report, unsigned max, uint64_t *mediated)
 {
 	unsigned served = 0, done = 0;
 
@@ -173,7 +176,8 @@ static char *listed_commands(const struct cordon_plan *plan)
 	return str_take(&s);
 }
 
-int denial_describe(const struct cordon_plan *plan, const struct link_denial *d, struct strv *sv, struct cordon_denial *ret)
+int denial_describe(const struct cordon_plan *plan, const struct link_denial *d, struct strv *sv,
+		    struct cordon_denial *ret)
 {
 	struct seccomp_reason reason;
 

@@ -95,7 +95,8 @@ static size_t list_descendants(struct list *l)
 	while ((e = readdir(d))) {
 		struct entry entry;
 
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_entry(dirfd(d), e->d_name, &entry) && entry.pid != getpid())
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_entry(dirfd(d), e->d_name, &entry) &&
+		    entry.pid != getpid())
 			add(l, &entry);
 	}
 	closedir(d);

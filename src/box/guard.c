@@ -76,10 +76,14 @@ int guard_check(struct guard *g, const struct cordon_plan *plan, struct cordon_e
 		const struct plan_mount *m = &plan->mounts[p->mount];
 		struct stat now = { 0 };
 
-		if (hold(g, m, p->below, false, &now) == 0 && now.st_dev == g->held[i].st_dev && now.st_ino == g->held[i].st_ino)
+		if (hold(g, m, p->below, false, &now) == 0 && now.st_dev == g->held[i].st_dev &&
+		    now.st_ino == g->held[i].st_ino)
 			continue;
-		cordon_fail(err, CORDON_DENIED, 0, "protected path '%s/%s' was replaced on the host while the box ran", m->source, p->below);
-		(void)fail_hint(err, "the box was ended, since its protection was gone; do not change protected paths during a run");
+		cordon_fail(err, CORDON_DENIED, 0, "protected path '%s/%s' was replaced on the host while the box ran",
+			    m->source, p->below);
+		(void)fail_hint(
+			err,
+			"the box was ended, since its protection was gone; do not change protected paths during a run");
 		return fail_step(err, "protect");
 	}
 	return 0;

@@ -10,11 +10,14 @@
 #include <sys/stat.h>
 
 struct guard {
-	int fd;              /* inotify, or -1: nothing is protected */
-	struct stat *held;   /* per protect: what stood there when the box was built */
+	int fd;            /* inotify, or -1: nothing is protected */
+	struct stat *held; /* per protect: what stood there when the box was built */
 	size_t count;
 };
-#define GUARD_INIT { .fd = -1 }
+#define GUARD_INIT       \
+	{                \
+		.fd = -1 \
+	}
 
 /* After the placeholders are made, before init takes its mounts. */
 int guard_begin(struct guard *g, const struct cordon_plan *plan, struct cordon_error *err);

@@ -156,7 +156,8 @@ static int setup_terminal(struct inside *in)
 
 	if (!in->plan->tty)
 		return 0;
-	master = open(in->plan->level == LEVEL_CONTAINER ? "/dev/pts/ptmx" : "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
+	master =
+		open(in->plan->level == LEVEL_CONTAINER ? "/dev/pts/ptmx" : "/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC);
 	if (master < 0)
 		return fail(in, errno, "open a terminal");
 	if (open_slave(in, master) < 0)
@@ -180,8 +181,10 @@ static int setup_work(struct inside *in)
 	int status;
 
 	if (!in->cgroup && !can_list_children()) {
-		cordon_fail(in->err, CORDON_UNAVAILABLE, 0, "this kernel does not list a process's children, and there is no cgroup to end them by");
-		return fail_hint(in->err, "a kernel with CONFIG_PROC_CHILDREN, a delegated cgroup, or --level container");
+		cordon_fail(in->err, CORDON_UNAVAILABLE, 0,
+			    "this kernel does not list a process's children, and there is no cgroup to end them by");
+		return fail_hint(in->err,
+				 "a kernel with CONFIG_PROC_CHILDREN, a delegated cgroup, or --level container");
 	}
 	r.fd = open(in->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (r.fd < 0)
@@ -194,12 +197,8 @@ static int setup_work(struct inside *in)
 int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "session", setup_session, 0 },
-		{ "identity", setup_identity, 0 },
-		{ "names", setup_names, 0 },
-		{ "network", setup_network, 0 },
-		{ "root", setup_root, 0 },
-		{ "terminal", setup_terminal, 0 },
+		{ "session", setup_session, 0 }, { "identity", setup_identity, 0 }, { "names", setup_names, 0 },
+		{ "network", setup_network, 0 }, { "root", setup_root, 0 },         { "terminal", setup_terminal, 0 },
 	};
 	static const struct step process_steps[] = {
 		{ "session", setup_session, 0 },
@@ -276,7 +275,8 @@ static int payload_workdir(struct inside *in)
 	if (chdir(dir) == 0)
 		return 0;
 	cordon_fail(in->err, errno == ENOENT ? CORDON_INVALID : CORDON_SYSTEM, errno, "working directory '%s'", dir);
-	return fail_hint(in->err, "the box sees its home '%s', /tmp and what is mounted with --ro and --rw", in->plan->home);
+	return fail_hint(in->err, "the box sees its home '%s', /tmp and what is mounted with --ro and --rw",
+			 in->plan->home);
 }
 
 static int payload_identity(struct inside *in)
@@ -348,7 +348,8 @@ static int grant_container(struct inside *in, int ruleset)
 	int r;
 	const struct grant grants[] = {
 		{ "/tmp", rw },
-		{ in->plan->home, rw },		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
+		{ in->plan->home, rw },
+		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
 		/* /proc/self/mem writes through page protections: another program could be poked into a listed one. */
 		{ "/proc", LANDLOCK_READ | (in->plan->exec_lock ? 0 : LANDLOCK_WRITE) },
 	};
@@ -379,18 +380,40 @@ static int grant_process(struct inside *in, int ruleset)
 {
 	const unsigned rx = LANDLOCK_READ | LANDLOCK_EXEC;
 	const struct grant grants[] = {
-		{ "/usr", rx }, { "/bin", rx }, { "/sbin", rx }, { "/lib", rx }, { "/lib32", rx }, { "/lib64", rx },
-		{ "/etc/ld.so.cache", LANDLOCK_READ }, { "/etc/ld.so.conf", LANDLOCK_READ }, { "/etc/ld.so.conf.d", LANDLOCK_READ },
-		{ "/etc/alternatives", rx }, { "/etc/localtime", LANDLOCK_READ }, { "/etc/timezone", LANDLOCK_READ },
-		{ "/etc/nsswitch.conf", LANDLOCK_READ }, { "/etc/mime.types", LANDLOCK_READ }, { "/etc/ssl/certs", LANDLOCK_READ },
-		{ "/etc/ssl/openssl.cnf", LANDLOCK_READ }, { "/etc/services", LANDLOCK_READ }, { "/etc/protocols", LANDLOCK_READ },
-		{ "/etc/java-17-openjdk", LANDLOCK_READ }, { "/etc/perl", LANDLOCK_READ }, { "/etc/python3", LANDLOCK_READ },
-		{ "/dev/null", LANDLOCK_READ | LANDLOCK_WRITE }, { "/dev/zero", LANDLOCK_READ | LANDLOCK_WRITE },
-		{ "/dev/full", LANDLOCK_READ | LANDLOCK_WRITE }, { "/dev/random", LANDLOCK_READ }, { "/dev/urandom", LANDLOCK_READ },
-		{ "/dev/tty", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE }, { "/proc/meminfo", LANDLOCK_READ },
-		{ "/proc/cpuinfo", LANDLOCK_READ }, { "/proc/stat", LANDLOCK_READ },
-		{ "/proc/filesystems", LANDLOCK_READ }, { "/proc/sys/kernel/osrelease", LANDLOCK_READ },
-		{ "/proc/sys/vm/overcommit_memory", LANDLOCK_READ }, { "/sys/devices/system/cpu", LANDLOCK_READ },
+		{ "/usr", rx },
+		{ "/bin", rx },
+		{ "/sbin", rx },
+		{ "/lib", rx },
+		{ "/lib32", rx },
+		{ "/lib64", rx },
+		{ "/etc/ld.so.cache", LANDLOCK_READ },
+		{ "/etc/ld.so.conf", LANDLOCK_READ },
+		{ "/etc/ld.so.conf.d", LANDLOCK_READ },
+		{ "/etc/alternatives", rx },
+		{ "/etc/localtime", LANDLOCK_READ },
+		{ "/etc/timezone", LANDLOCK_READ },
+		{ "/etc/nsswitch.conf", LANDLOCK_READ },
+		{ "/etc/mime.types", LANDLOCK_READ },
+		{ "/etc/ssl/certs", LANDLOCK_READ },
+		{ "/etc/ssl/openssl.cnf", LANDLOCK_READ },
+		{ "/etc/services", LANDLOCK_READ },
+		{ "/etc/protocols", LANDLOCK_READ },
+		{ "/etc/java-17-openjdk", LANDLOCK_READ },
+		{ "/etc/perl", LANDLOCK_READ },
+		{ "/etc/python3", LANDLOCK_READ },
+		{ "/dev/null", LANDLOCK_READ | LANDLOCK_WRITE },
+		{ "/dev/zero", LANDLOCK_READ | LANDLOCK_WRITE },
+		{ "/dev/full", LANDLOCK_READ | LANDLOCK_WRITE },
+		{ "/dev/random", LANDLOCK_READ },
+		{ "/dev/urandom", LANDLOCK_READ },
+		{ "/dev/tty", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
+		{ "/proc/meminfo", LANDLOCK_READ },
+		{ "/proc/cpuinfo", LANDLOCK_READ },
+		{ "/proc/stat", LANDLOCK_READ },
+		{ "/proc/filesystems", LANDLOCK_READ },
+		{ "/proc/sys/kernel/osrelease", LANDLOCK_READ },
+		{ "/proc/sys/vm/overcommit_memory", LANDLOCK_READ },
+		{ "/sys/devices/system/cpu", LANDLOCK_READ },
 		{ in->work, rx | LANDLOCK_WRITE },
 	};
 
@@ -399,7 +422,8 @@ static int grant_process(struct inside *in, int ruleset)
 	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0)
 		return -1;
 	if (in->plan->tty) /* stdin is by now the box's terminal: /dev/stdin and its like lead to its name */
-		r = landlock_allow(ruleset, in->plan->landlock_abi, STDIN_FILENO, LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE);
+		r = landlock_allow(ruleset, in->plan->landlock_abi, STDIN_FILENO,
+				   LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE);
 	if (r < 0)
 		return fail(in, -r, "make the Landlock rule for the terminal");
 	return grant_mounts(in, ruleset, LANDLOCK_EXEC);
@@ -436,9 +460,11 @@ static int payload_seccomp(struct inside *in)
 		return 0; /* not applied: the keeper tells it */
 	if (r < 0) {
 		cordon_fail(in->err, CORDON_UNAVAILABLE, -r, "install the seccomp filter");
-		return fail_hint(in->err, "the kernel needs CONFIG_SECCOMP_FILTER, 5.0 or later, and no listener of another filter%s",
-				 in->plan->level == LEVEL_CONTAINER ? "; --degrade seccomp accepts a weaker box" :
-								      "; process level cannot do without it");
+		return fail_hint(
+			in->err,
+			"the kernel needs CONFIG_SECCOMP_FILTER, 5.0 or later, and no listener of another filter%s",
+			in->plan->level == LEVEL_CONTAINER ? "; --degrade seccomp accepts a weaker box"
+							   : "; process level cannot do without it");
 	}
 	in->applied |= LAYER_BIT(SECCOMP);
 	if (in->plan->seccomp.notify)
@@ -492,7 +518,9 @@ static int payload_exec(struct inside *in)
 	}
 	if (seen == ENOENT) {
 		cordon_fail(in->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
-		return fail_hint(in->err, "the box sees the host's /usr and what is mounted with --ro and --rw; PATH is %s", PLAN_PATH);
+		return fail_hint(in->err,
+				 "the box sees the host's /usr and what is mounted with --ro and --rw; PATH is %s",
+				 PLAN_PATH);
 	}
 	return cordon_fail(in->err, CORDON_NOT_EXECUTABLE, seen, "'%s' cannot be executed", name);
 }
@@ -505,11 +533,11 @@ int inside_become_payload(struct inside *in)
 		{ "stdio", payload_stdio, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },
-		{ "gate", payload_gate, 0 },		 /* before any path: ".." at the root must not lead into the host's tree */
-		{ "workdir", payload_workdir, 0 },	 /* with the payload's own rights */
+		{ "gate", payload_gate, 0 }, /* before any path: ".." at the root must not lead into the host's tree */
+		{ "workdir", payload_workdir, 0 }, /* with the payload's own rights */
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
-		{ "landlock", payload_landlock, 0 },	 /* after every open */
-		{ "seccomp", payload_seccomp, 0 },	 /* last: what comes before needs its syscalls */
+		{ "landlock", payload_landlock, 0 }, /* after every open */
+		{ "seccomp", payload_seccomp, 0 },   /* last: what comes before needs its syscalls */
 		{ "started", payload_started, 0 },
 		{ "exec", payload_exec, 0 },
 	};

@@ -9,22 +9,22 @@
 
 struct inside {
 	const struct cordon_plan *plan;
-	const struct cgroup *cgroup; /* NULL: none (yet) */
-	bool awaits_cgroup; /* the keeper sends it while we set up */
-	int link;         /* to the keeper */
-	int stdio[3];     /* the payload's pipes; unused with a terminal */
-	int tty_slave;    /* -1: none */
+	const struct cgroup *cgroup;       /* NULL: none (yet) */
+	bool awaits_cgroup;                /* the keeper sends it while we set up */
+	int link;                          /* to the keeper */
+	int stdio[3];                      /* the payload's pipes; unused with a terminal */
+	int tty_slave;                     /* -1: none */
 	const int *prepared, *prepared_in; /* see box/root.h */
 	int scratch;
 	const char *scratch_path;
-	unsigned applied; /* LAYER_BIT */
+	unsigned applied;    /* LAYER_BIT */
 	unsigned namespaces; /* layers that came with the clone */
-	uid_t uid;        /* the payload's ids as seen from inside */
+	uid_t uid;           /* the payload's ids as seen from inside */
 	gid_t gid;
-	int root;         /* the new root directory, for Landlock; -1 at process level */
-	int gate[2];      /* the payload's child waits here until init has left the host's tree */
-	int listener;     /* seccomp's, on its way to the keeper; -1: none */
-	char *work;       /* process level: the private directory on the host */
+	int root;     /* the new root directory, for Landlock; -1 at process level */
+	int gate[2];  /* the payload's child waits here until init has left the host's tree */
+	int listener; /* seccomp's, on its way to the keeper; -1: none */
+	char *work;   /* process level: the private directory on the host */
 	struct cordon_error *err;
 };
 

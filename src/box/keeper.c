@@ -38,15 +38,16 @@
 #include <unistd.h>
 
 enum {
-	SETUP_MS = 30000,    /* building a box takes milliseconds; this is for a host that hangs */
-	END_MS = 3000,       /* from LINK_END to LINK_EXITED, before init itself is killed */
+	SETUP_MS = 30000,       /* building a box takes milliseconds; this is for a host that hangs */
+	END_MS = 3000,          /* from LINK_END to LINK_EXITED, before init itself is killed */
 	END_PROCESS_MS = 25000, /* the same at process level, where init has to find them one by one */
 	DESCEND_MS = 5000,
 	COLLECT_MS = 120000, /* copying out */
 	IO_LATER_US = 20000, /* a run that lasts this long gets its disk rates on v1 */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
-	MEDIATED_US = 100000, MEDIATED_MAX = 2000, /* calls done for the payload in that time; then they wait for the next */
+	MEDIATED_US = 100000,
+	MEDIATED_MAX = 2000, /* calls done for the payload in that time; then they wait for the next */
 };
 
 struct keeper {
@@ -58,7 +59,8 @@ struct keeper {
 	bool has_cgroup;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied, mediated, mediated_us;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied, mediated,
+		mediated_us;
 	bool ending, done, front_gone, swept;
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct link_report report;
@@ -101,8 +103,9 @@ static uint64_t clone_flags(unsigned layers)
 		unsigned layer;
 		uint64_t flag;
 	} rows[] = {
-		{ LAYER_BIT(USERNS), CLONE_NEWUSER }, { LAYER_BIT(MOUNTNS), CLONE_NEWNS },   { LAYER_BIT(PIDNS), CLONE_NEWPID },
-		{ LAYER_BIT(NETNS), CLONE_NEWNET },   { LAYER_BIT(IPCNS), CLONE_NEWIPC },    { LAYER_BIT(UTSNS), CLONE_NEWUTS },
+		{ LAYER_BIT(USERNS), CLONE_NEWUSER },     { LAYER_BIT(MOUNTNS), CLONE_NEWNS },
+		{ LAYER_BIT(PIDNS), CLONE_NEWPID },       { LAYER_BIT(NETNS), CLONE_NEWNET },
+		{ LAYER_BIT(IPCNS), CLONE_NEWIPC },       { LAYER_BIT(UTSNS), CLONE_NEWUTS },
 		{ LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
 	};
 	uint64_t flags = 0;
@@ -113,15 +116,15 @@ static uint64_t clone_flags(unsigned layers)
 	return flags;
 }
 
-#define NAMESPACES                                                                                                   \
-	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
-	 LAYER_BIT(CGROUPNS))
+#define NAMESPACES                                                                                         \
+	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) | \
+	 LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS))
 
 /* At container level the group is made while init builds its root. */
 static bool cgroup_comes_later(const struct cordon_plan *plan)
 {
-	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) && plan->cgroup.mode != CGROUP_NONE &&
-	       !plan->cgroup.needs_scope;
+	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) &&
+	       plan->cgroup.mode != CGROUP_NONE && !plan->cgroup.needs_scope;
 }
 
 static int send_cgroup(struct keeper *k, struct cordon_error *err)
@@ -191,7 +194,9 @@ static int map_ids(struct keeper *k, struct cordon_error *err)
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "write the id maps");
-	(void)fail_hint(err, "an AppArmor or sysctl rule may take the rights away from new user namespaces; see `cordon doctor`");
+	(void)fail_hint(
+		err,
+		"an AppArmor or sysctl rule may take the rights away from new user namespaces; see `cordon doctor`");
 	return fail_step(err, "userns");
 }
 
@@ -214,7 +219,8 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
 		k->init_pid = pid;
 		return 0;
 	}
-	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy, sizeof(remedy));
+	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy,
+			    sizeof(remedy));
 	cordon_fail(err, CORDON_UNAVAILABLE, -pid, "new namespaces are refused (%s)", why);
 	(void)fail_hint(err, "%s", remedy);
 	return fail_step(err, "namespaces");
@@ -253,7 +259,8 @@ static int keeper_build(struct keeper *k, struct cordon_error *err)
 	give_pipes(k);
 	if (clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
 		return -1;
-	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
+		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
 	r = link_send(k->link, &go, -1);
 	if (r < 0) {
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
@@ -295,7 +302,8 @@ static void note_error(struct keeper *k, const struct cordon_error *err)
 /* No payload uses up its CPU time sooner than this. Where the keeper also watches, it looks more often. */
 static uint64_t cpu_time_at_least_us(const struct cordon_plan *plan)
 {
-	uint64_t milli = plan->limits.cpu_milli ? plan->limits.cpu_milli : 1000, wait = plan->limits.cpu_time_ms * 1000000 / milli;
+	uint64_t milli = plan->limits.cpu_milli ? plan->limits.cpu_milli : 1000,
+		 wait = plan->limits.cpu_time_ms * 1000000 / milli;
 	bool watches = plan->limits_by_watch || plan->storage == PLAN_STORAGE_WATCH;
 
 	return watches && wait > WATCH_US ? WATCH_US : wait;
@@ -335,7 +343,8 @@ static void from_init(struct keeper *k)
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
-		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && (k->plan->limits.read_bps || k->plan->limits.write_bps))
+		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 &&
+		    (k->plan->limits.read_bps || k->plan->limits.write_bps))
 			k->io_us = k->started_us + IO_LATER_US;
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
@@ -378,7 +387,8 @@ static void from_front(struct keeper *k)
 	} else if (m.type == LINK_SIGNAL) {
 		pass_signal(k, m.signal);
 	} else if (m.type == LINK_END && k->report.has_exit) {
-		k->done = true; /* the payload has ended; what is cut short is the copying out, which the front notices */
+		k->done =
+			true; /* the payload has ended; what is cut short is the copying out, which the front notices */
 	} else if (m.type == LINK_END) {
 		k->report.cancelled = m.reason == LINK_CANCEL;
 		k->report.over_output = m.reason == LINK_OUTPUT;
@@ -485,7 +495,8 @@ static void on_guard(struct keeper *k, uint64_t now)
 /* Disk rates on v1: a tree of its own, for runs that last. */
 static void on_io(struct keeper *k)
 {
-	const struct cgroup_limits limits = { .read_bps = k->plan->limits.read_bps, .write_bps = k->plan->limits.write_bps };
+	const struct cgroup_limits limits = { .read_bps = k->plan->limits.read_bps,
+					      .write_bps = k->plan->limits.write_bps };
 	struct cordon_error err = { 0 };
 	int r = cgroup_add_io(&k->cgroup, &limits);
 
@@ -599,8 +610,8 @@ static void keeper_miss_init(struct keeper *k)
 	const struct link_report *p = &k->report;
 	struct cordon_error err = { 0 };
 
-	if ((p->has_exit && p->started) || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output || p->over_disk ||
-	    p->over_memory)
+	if ((p->has_exit && p->started) || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output ||
+	    p->over_disk || p->over_memory)
 		return;
 	cordon_fail(&err, CORDON_SYSTEM, 0, "%s ended %s", p->has_exit ? "the payload's child" : "init",
 		    p->started ? "while the payload ran" : "before the payload was started");
@@ -634,7 +645,8 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 		return fail_memory(err);
 	process_reset_signals();
 	(void)sigaction(SIGPIPE, &ignore, NULL);
-	(void)setpgid(0, 0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
+	(void)setpgid(0,
+		      0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
 	process_reset_oom();
 	process_set_name("cordon-keeper");
 	for (int i = 0; i < 3; i++) /* what is opened from here on must not be what the payload's stdio goes over */
@@ -657,8 +669,15 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 
 _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
 {
-	struct keeper k = { .plan = plan, .fds = fds, .cgroup = CGROUP_INIT, .link = -1, .init = -1, .listener = -1,
-			    .prepared = PREPARED_INIT, .deadline_us = UINT64_MAX, .io_us = UINT64_MAX };
+	struct keeper k = { .plan = plan,
+			    .fds = fds,
+			    .cgroup = CGROUP_INIT,
+			    .link = -1,
+			    .init = -1,
+			    .listener = -1,
+			    .prepared = PREPARED_INIT,
+			    .deadline_us = UINT64_MAX,
+			    .io_us = UINT64_MAX };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
 	if (plan->level == LEVEL_PROCESS)
@@ -666,7 +685,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	r = owner_name(k.owner);
 	if (r < 0)
 		_exit(1);
-	memcpy(fds->owner, k.owner, sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
+	memcpy(fds->owner, k.owner,
+	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
 	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
@@ -680,7 +700,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 		plan->layers &= ~LAYER_BIT(CGROUP); /* gone: not to be looked for again */
 	process_end(&k.init);
 	if (plan->level == LEVEL_PROCESS)
-		(void)descend_end(DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
+		(void)descend_end(
+			DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
 	(void)link_send_report(fds->front, &k.report);

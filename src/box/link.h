@@ -15,11 +15,11 @@
 #include <sys/types.h>
 
 enum link_type {
-	LINK_MAPPED = 1,  /* keeper -> init: the id maps are written, go on */
-	LINK_CGROUP,    /* keeper -> init, with fds: what the payload writes to in order to join; after init's own setup */
-	LINK_ERROR,     /* init -> keeper: a step failed */
-	LINK_TTY,       /* init -> keeper -> front, with fd: the master side */
-	LINK_STARTED,   /* child -> keeper, with fd where there is a seccomp listener: every step is done, execve is next */
+	LINK_MAPPED = 1, /* keeper -> init: the id maps are written, go on */
+	LINK_CGROUP, /* keeper -> init, with fds: what the payload writes to in order to join; after init's own setup */
+	LINK_ERROR,  /* init -> keeper: a step failed */
+	LINK_TTY,    /* init -> keeper -> front, with fd: the master side */
+	LINK_STARTED, /* child -> keeper, with fd where there is a seccomp listener: every step is done, execve is next */
 	LINK_EXITED,    /* init -> keeper: the payload and all its descendants are gone */
 	LINK_SIGNAL,    /* front -> keeper -> init: for the payload */
 	LINK_END,       /* front -> keeper: cancel. keeper -> init: kill everything, then LINK_EXITED */
@@ -32,8 +32,8 @@ enum link_type {
 enum link_reason { LINK_CANCEL, LINK_OUTPUT }; /* why the front ends a run */
 
 struct link_exit {
-	int status;         /* as from waitpid */
-	uint64_t cpu_us;    /* of everything that was reaped */
+	int status;            /* as from waitpid */
+	uint64_t cpu_us;       /* of everything that was reaped */
 	uint64_t maxrss_bytes; /* of the largest process */
 	bool disk_full, inodes_full;
 };
@@ -49,7 +49,7 @@ struct link_file {
 
 enum { LINK_DENIALS = 32, LINK_DENIAL_TEXT = 160 };
 struct link_denial {
-	int nr;         /* system call; -1 with text */
+	int nr; /* system call; -1 with text */
 	uint64_t count;
 	char text[LINK_DENIAL_TEXT]; /* exec: the path */
 };
@@ -63,7 +63,7 @@ struct link_report {
 	bool limits_by_watch;
 	struct cordon_error error; /* code CORDON_OK: none */
 	uint32_t denial_count;
-	uint64_t denials_lost;     /* distinct ones beyond the table */
+	uint64_t denials_lost; /* distinct ones beyond the table */
 	struct link_denial denials[LINK_DENIALS];
 };
 
@@ -79,7 +79,7 @@ struct link_message {
 	};
 };
 
-int link_send_report(int sock, const struct link_report *report); /* LINK_REPORT and the report itself */
+int link_send_report(int sock, const struct link_report *report);  /* LINK_REPORT and the report itself */
 int link_receive_report(int sock, struct link_report *ret_report); /* what follows LINK_REPORT */
 /* 0 or -errno. fd -1: none. */
 int link_send(int sock, const struct link_message *m, int fd);

@@ -67,7 +67,8 @@ static int held_part(struct root *r, const struct plan_protect *p, char **ret)
 
 		if (!slash || (size_t)(slash - path) <= floor) {
 			free(path);
-			return cordon_fail(r->err, CORDON_DENIED, 0, "protected path '%s' vanished while the box was being built", p->below);
+			return cordon_fail(r->err, CORDON_DENIED, 0,
+					   "protected path '%s' vanished while the box was being built", p->below);
 		}
 		*slash = '\0';
 	}

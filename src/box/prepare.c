@@ -41,7 +41,8 @@ int prepare_scope(struct cordon_plan *plan, const char *owner)
 static int fail_idmap(const struct plan_mount *m, int r, struct cordon_error *err)
 {
 	cordon_fail(err, CORDON_UNAVAILABLE, -r, "'%s' cannot be given to the box's user (idmapped mount)", m->source);
-	(void)fail_hint(err, "this file system or kernel has no idmapped mounts; run cordon as the user who owns '%s'", m->source);
+	(void)fail_hint(err, "this file system or kernel has no idmapped mounts; run cordon as the user who owns '%s'",
+			m->source);
 	return fail_step(err, "idmap");
 }
 

@@ -11,14 +11,17 @@
 struct prepared {
 	int *mounts, *ins; /* detached trees, -1 where init takes the source itself; NULL: none at all */
 	size_t mount_count, in_count;
-	int scratch;       /* storage on disk: where the private files lie, or -1 */
+	int scratch;        /* storage on disk: where the private files lie, or -1 */
 	char *scratch_path; /* its path, where init has to open it again; NULL: `scratch` is a detached tree */
-	char *work;        /* process level: the private directory, which is also the home */
-	uid_t uid;         /* the payload's id on the host; as root, uid + 1 is init's */
+	char *work;         /* process level: the private directory, which is also the home */
+	uid_t uid;          /* the payload's id on the host; as root, uid + 1 is init's */
 	gid_t gid;
 	struct guard guard; /* over protected paths */
 };
-#define PREPARED_INIT { .scratch = -1, .guard = GUARD_INIT }
+#define PREPARED_INIT                              \
+	{                                          \
+		.scratch = -1, .guard = GUARD_INIT \
+	}
 
 /* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */
 int prepare_scope(struct cordon_plan *plan, const char *owner);

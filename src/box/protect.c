@@ -114,9 +114,12 @@ static bool others_need(const struct store *s, const char *owner, const char *pa
 
 static int fail_path(struct cordon_error *err, int errnum, const char *source, const char *below)
 {
-	cordon_fail(err, errnum == ELOOP ? CORDON_DENIED : CORDON_SYSTEM, errnum, "files.protect: '%s/%s'", source, below);
+	cordon_fail(err, errnum == ELOOP ? CORDON_DENIED : CORDON_SYSTEM, errnum, "files.protect: '%s/%s'", source,
+		    below);
 	if (errnum == ELOOP)
-		(void)fail_hint(err, "a symbolic link on the way cannot be held; protect the place it leads to and remove the link");
+		(void)fail_hint(
+			err,
+			"a symbolic link on the way cannot be held; protect the place it leads to and remove the link");
 	return -1;
 }
 
@@ -184,7 +187,8 @@ int placeholder_make(const struct cordon_plan *plan, const char *owner, struct c
 	if (r < 0) {
 		store_close(&s);
 		cordon_fail(err, CORDON_SYSTEM, -r, "open the state directory '%s'", plan->state_dir);
-		return fail_hint(err, "it must be a directory of this user that nobody else can write to (configuration key state_dir)");
+		return fail_hint(err, "it must be a directory of this user that nobody else can write to "
+				      "(configuration key state_dir)");
 	}
 	for (size_t i = 0; status == 0 && i < plan->protect_count; i++)
 		status = hold(&s, &plan->mounts[plan->protects[i].mount], &plan->protects[i], owner, err);
@@ -224,7 +228,8 @@ static bool remove_one(const struct store *s, const char *owner, char *line, str
 	if (ino && (st.st_ino != ino || st.st_dev != dev))
 		return true; /* somebody put something else there: not ours */
 	if (S_ISDIR(st.st_mode))
-		return unlinkat(dir, slash + 1, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY; /* then it is in use */
+		return unlinkat(dir, slash + 1, AT_REMOVEDIR) == 0 || errno == ENOENT ||
+		       errno == ENOTEMPTY; /* then it is in use */
 	if (S_ISREG(st.st_mode) && st.st_size == 0)
 		return unlinkat(dir, slash + 1, 0) == 0 || errno == ENOENT;
 	return true;

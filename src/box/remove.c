@@ -67,7 +67,9 @@ static int remove_entries(struct removal *w, DIR *d, unsigned depth)
 	int status = 0;
 
 	while ((e = readdir(d))) {
-		int r = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ? 0 : remove_at(w, dirfd(d), e->d_name, depth + 1);
+		int r = strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0
+				? 0
+				: remove_at(w, dirfd(d), e->d_name, depth + 1);
 
 		status = status < 0 ? status : r;
 	}

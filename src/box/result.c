@@ -14,10 +14,14 @@
 #include <sys/wait.h>
 
 static const char *const status_names[] = {
-	[CORDON_SUCCESS] = "success",	  [CORDON_ERROR] = "error",
-	[CORDON_KILLED] = "killed",	  [CORDON_TIMEOUT] = "timeout",
-	[CORDON_RESOURCE_EXCEEDED] = "resource_exceeded", [CORDON_REFUSED] = "denied",
-	[CORDON_CANCELLED] = "cancelled", [CORDON_FAILED] = "failed",
+	[CORDON_SUCCESS] = "success",
+	[CORDON_ERROR] = "error",
+	[CORDON_KILLED] = "killed",
+	[CORDON_TIMEOUT] = "timeout",
+	[CORDON_RESOURCE_EXCEEDED] = "resource_exceeded",
+	[CORDON_REFUSED] = "denied",
+	[CORDON_CANCELLED] = "cancelled",
+	[CORDON_FAILED] = "failed",
 };
 
 const char *cordon_status_name(enum cordon_status status)
@@ -79,7 +83,8 @@ static void set_status(struct cordon_result *r, const struct link_report *p, uin
 		r->status = r->exit_code == 0 ? CORDON_SUCCESS : CORDON_ERROR;
 	}
 	/* The exit of a run that was ended from outside says nothing, be it our SIGKILL or a pipe that was closed. */
-	if (r->status == CORDON_TIMEOUT || p->over_output || p->out_of_cpu || p->over_memory || p->over_disk || p->cancelled) {
+	if (r->status == CORDON_TIMEOUT || p->over_output || p->out_of_cpu || p->over_memory || p->over_disk ||
+	    p->cancelled) {
 		r->exit_code = -1;
 		r->signal = 0;
 	}
@@ -87,7 +92,8 @@ static void set_status(struct cordon_result *r, const struct link_report *p, uin
 
 static enum cordon_status status_of_error(int code)
 {
-	return code == CORDON_DENIED || code == CORDON_NOT_EXECUTABLE || code == CORDON_NOT_FOUND ? CORDON_REFUSED : CORDON_FAILED;
+	return code == CORDON_DENIED || code == CORDON_NOT_EXECUTABLE || code == CORDON_NOT_FOUND ? CORDON_REFUSED
+												  : CORDON_FAILED;
 }
 
 static void list_layers(unsigned mask, const char **to)
@@ -237,7 +243,8 @@ static void json_denials(struct json *j, const struct cordon_result *r)
 char *cordon_result_json(const struct cordon_result *r)
 {
 	struct json j = { .pretty = true };
-	bool text = json_is_utf8(r->out.data ? r->out.data : "", r->out.len) && json_is_utf8(r->err.data ? r->err.data : "", r->err.len);
+	bool text = json_is_utf8(r->out.data ? r->out.data : "", r->out.len) &&
+		    json_is_utf8(r->err.data ? r->err.data : "", r->err.len);
 
 	json_object(&j, NULL);
 	json_string(&j, "status", cordon_status_name(r->status));

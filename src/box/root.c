@@ -116,10 +116,12 @@ int root_place(struct root *r, const char *path, bool is_dir)
 		next = step_into(r, at, name, p[n] ? true : is_dir);
 		if (next < 0) {
 			cordon_fail(r->err, CORDON_SYSTEM, -next, "no place for a mount at '%s' ('%s')", path, name);
-			return next == -EROFS ? fail_hint(r->err, "make '%s' in the directory that is mounted above it first", path) :
-			       next == -ELOOP || next == -ENOTDIR ?
-						fail_hint(r->err, "'%s' is a symbolic link or not a directory there", name) :
-						-1;
+			return next == -EROFS
+				       ? fail_hint(r->err, "make '%s' in the directory that is mounted above it first",
+						   path)
+			       : next == -ELOOP || next == -ENOTDIR
+				       ? fail_hint(r->err, "'%s' is a symbolic link or not a directory there", name)
+				       : -1;
 		}
 		fd_close(&at);
 		at = next;
@@ -170,7 +172,9 @@ static int root_restrict(struct root *r)
 {
 	int n = mount_restrict(r->fd, RO | noexec(r), 0, true);
 
-	n = n < 0 ? n : mount_restrict(r->fd, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC, false); /* the skeleton is still being made */
+	n = n < 0 ? n
+		  : mount_restrict(r->fd, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
+				   false); /* the skeleton is still being made */
 	return n < 0 ? fail(r, -n, "restrict", "the system") : 0;
 }
 
@@ -226,7 +230,8 @@ static int other_system(struct root *r)
 	if (from < 0 || fstat(from, &now) < 0 || fstat(r->plan->root_fd, &then) < 0)
 		return fail(r, errno, "open", r->plan->root);
 	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
-		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", r->plan->root);
+		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built",
+				   r->plan->root);
 	d = fdopendir(dup(from));
 	if (!d)
 		return fail(r, errno, "list", r->plan->root);
@@ -249,8 +254,8 @@ static int root_system(struct root *r)
 /* ---- /etc ---- */
 
 static const char *const etc_from_host[] = {
-	"alternatives", "ssl", "ld.so.cache", "localtime", "services", "protocols", "fonts",
-	"java-17-openjdk", "java-21-openjdk",
+	"alternatives", "ssl",   "ld.so.cache",     "localtime",       "services",
+	"protocols",    "fonts", "java-17-openjdk", "java-21-openjdk",
 };
 
 static int write_file(struct root *r, const char *path, const void *data, size_t len, mode_t mode)
@@ -344,8 +349,8 @@ static int root_dev(struct root *r)
 {
 	static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
 	static const char *const links[][2] = {
-		{ "/proc/self/fd", "dev/fd" },    { "fd/0", "dev/stdin" },      { "fd/1", "dev/stdout" },
-		{ "fd/2", "dev/stderr" },         { "pts/ptmx", "dev/ptmx" },
+		{ "/proc/self/fd", "dev/fd" }, { "fd/0", "dev/stdin" },    { "fd/1", "dev/stdout" },
+		{ "fd/2", "dev/stderr" },      { "pts/ptmx", "dev/ptmx" },
 	};
 	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", "max", "64", NULL };
 	auto_close int host = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
@@ -378,7 +383,9 @@ static int root_dev(struct root *r)
 
 /* Of /proc, what anybody may read and tells about the host is covered by an empty file or directory. What only the host's root may
  * read or write (kcore, kmsg, sysrq-trigger …) is out of reach: no id of a box is the host's root. */
-static const char *const proc_masked[] = { "acpi", "asound", "interrupts", "keys", "key-users", "latency_stats", "scsi" };
+static const char *const proc_masked[] = {
+	"acpi", "asound", "interrupts", "keys", "key-users", "latency_stats", "scsi"
+};
 /* Read-only all the same: this one has been written to by uid tricks elsewhere. */
 static const char *const proc_read_only[] = { "sys" };
 
@@ -461,7 +468,8 @@ static int root_sys(struct root *r)
 /* What the plan checked was the inode behind its fd: the path must still lead there. */
 static int take_source(struct root *r, const char *path, int checked)
 {
-	auto_close int fd = fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
+	auto_close int fd =
+		fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
 	struct stat now, then;
 	int tree;
 
@@ -543,10 +551,12 @@ static int root_private(struct root *r)
 		return r->err && r->err->code ? -1 : fail(r, errno, "open", "the private files");
 	if (private_dir(r, base, r->plan->home, 0755) < 0 || private_dir(r, base, "/dev/shm", 01777) < 0)
 		return -1;
-	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0 : private_tmpfs(r, "/tmp", l->tmp_bytes, inode_share(r->plan)) < 0)
+	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0
+			    : private_tmpfs(r, "/tmp", l->tmp_bytes, inode_share(r->plan)) < 0)
 		return -1;
 	for (size_t i = 0; i < r->plan->private_count; i++)
-		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, inode_share(r->plan)) < 0)
+		if (private_tmpfs(r, r->plan->privates[i].dest, r->plan->privates[i].size_bytes, inode_share(r->plan)) <
+		    0)
 			return -1;
 	return 0;
 }
@@ -628,7 +638,9 @@ static int root_skeleton(struct root *r)
 	fd = mount_new_tmpfs(rest - privates, skeleton_inodes(r->plan), "0755", PRIVATE);
 	if (fd < 0) {
 		fail(r, -fd, "mount", "tmpfs");
-		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); --level process does without") : -1;
+		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); "
+							 "--level process does without")
+				     : -1;
 	}
 	for (size_t i = 0; n < 0 && i < ARRAY_LEN(places); i++)
 		n = mount_attach(fd, AT_FDCWD, places[i]);
@@ -668,13 +680,18 @@ int root_build(struct root *r)
 		const char *name;
 		int (*run)(struct root *r);
 	} steps[] = {
-		{ "root: skeleton", root_skeleton }, { "root: system", root_system }, { "root: etc", root_etc },
+		{ "root: skeleton", root_skeleton },
+		{ "root: system", root_system },
+		{ "root: etc", root_etc },
 		{ "root: sys", root_sys },
 		{ "root: proc", root_proc }, /* restricts what was laid so far */
 		{ "root: dev", root_dev },   /* after it: devices must work */
-		{ "root: private", root_private },   { "root: mounts", root_mounts }, { "root: code", root_code },
-		{ "root: copy in", root_copy_in },   { "root: commands", root_lock_exec },
-		{ "root: enter", root_enter },	     /* last: what comes before needs the host's files */
+		{ "root: private", root_private },
+		{ "root: mounts", root_mounts },
+		{ "root: code", root_code },
+		{ "root: copy in", root_copy_in },
+		{ "root: commands", root_lock_exec },
+		{ "root: enter", root_enter }, /* last: what comes before needs the host's files */
 	};
 
 	r->fd = -1;

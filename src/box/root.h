@@ -6,15 +6,15 @@
 
 struct root {
 	const struct cordon_plan *plan;
-	int fd;             /* the new root directory */
-	uint64_t own[32];   /* ids of the private mounts: the only ones on which mount points may be made */
+	int fd;           /* the new root directory */
+	uint64_t own[32]; /* ids of the private mounts: the only ones on which mount points may be made */
 	size_t own_count;
-	const int *prepared; /* per mount: a detached tree that the keeper made (idmapped), or -1 */
-	const int *prepared_in; /* the same for each --in source */
-	int scratch;        /* storage on disk: a directory (or a detached tree) for private files, or -1 */
+	const int *prepared;      /* per mount: a detached tree that the keeper made (idmapped), or -1 */
+	const int *prepared_in;   /* the same for each --in source */
+	int scratch;              /* storage on disk: a directory (or a detached tree) for private files, or -1 */
 	const char *scratch_path; /* NULL: it is a detached tree */
-	const char *home;   /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
-	uid_t uid;          /* the payload's ids as seen from here */
+	const char *home; /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
+	uid_t uid;        /* the payload's ids as seen from here */
 	gid_t gid;
 	uint64_t copied_bytes, copied_files; /* in, so far */
 	struct cordon_error *err;
@@ -30,8 +30,8 @@ int root_leave_host(struct cordon_error *err);
 /* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */
 int root_place(struct root *r, const char *path, bool is_dir);
 int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir); /* takes *mount_fd */
-int root_protect(struct root *r);   /* box/protect.c */
-int root_lock_exec(struct root *r); /* box/execlock.c */
-int root_copy_in(struct root *r);   /* box/copy.c */
+int root_protect(struct root *r);                                              /* box/protect.c */
+int root_lock_exec(struct root *r);                                            /* box/execlock.c */
+int root_copy_in(struct root *r);                                              /* box/copy.c */
 
 #endif

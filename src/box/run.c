@@ -38,19 +38,20 @@ struct stream {
 struct front {
 	const struct cordon_plan *plan;
 	struct cordon_io io;
-	int keeper; /* link */
+	int keeper;         /* link */
 	int keeper_process; /* pidfd */
-	int stdin_to; /* write end of the payload's stdin, or -1 */
-	int tty;      /* the terminal's master, or -1 */
-	char *pending; /* read from stdin, not yet written */
+	int stdin_to;       /* write end of the payload's stdin, or -1 */
+	int tty;            /* the terminal's master, or -1 */
+	char *pending;      /* read from stdin, not yet written */
 	size_t pending_len, pending_at;
 	struct stream streams[2];
 	struct collect collect;
 	struct cordon_error collect_error;
-	char *owner; /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
+	char *owner;    /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
 	bool collected; /* LINK_COLLECTED has come */
 	int link_error; /* errno of the link to the keeper, or 0 */
-	bool ended, end_waits, reported, refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
+	bool ended, end_waits, reported,
+		refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
 	enum link_reason end_reason;
 	struct link_report report;
 	char *buffer; /* CHUNK */
@@ -385,7 +386,8 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 			cordon_fail(err, CORDON_SYSTEM, f->link_error, "hear from the keeper");
 		} else {
 			cordon_fail(err, CORDON_SYSTEM, 0, "the keeper was killed before it could report");
-			(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel log for an OOM kill");
+			(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel "
+					     "log for an OOM kill");
 		}
 		return fail_step(err, "keeper");
 	}
@@ -444,7 +446,8 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	int r;
 
 	if (!plan || !ret_result || (io && io->size < sizeof(size_t)))
-		return cordon_fail(err, CORDON_INVALID, 0, "a run needs a plan, room for its result, and an io with its size set");
+		return cordon_fail(err, CORDON_INVALID, 0,
+				   "a run needs a plan, room for its result, and an io with its size set");
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return fail_memory(err);

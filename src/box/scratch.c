@@ -97,9 +97,9 @@ static int make_loop(const struct cordon_plan *plan, int top, struct prepared *p
 		return fail_hint(err, "needs mkfs.ext4 and loop devices; --storage memory needs neither");
 	}
 	p->scratch = tree;
-	return fchown(tree, p->uid + 1, p->gid + 1) < 0 && fchownat(tree, "", p->uid + 1, p->gid + 1, AT_EMPTY_PATH) < 0 ?
-		       fail(err, errno, "own", "the disk image") :
-		       0;
+	return fchown(tree, p->uid + 1, p->gid + 1) < 0 && fchownat(tree, "", p->uid + 1, p->gid + 1, AT_EMPTY_PATH) < 0
+		       ? fail(err, errno, "own", "the disk image")
+		       : 0;
 }
 
 /* ---- process level ---- */

@@ -150,7 +150,8 @@ static int move_all(int from, int to)
 	auto_close int procs = openat(to, "cgroup.procs", O_WRONLY | O_CLOEXEC);
 	int moved = 0;
 
-	if (procs < 0 || fd_load_at(from, "cgroup.procs", PROCS_MAX, &here) < 0 || fd_load_at(to, "cgroup.procs", PROCS_MAX, &there) < 0)
+	if (procs < 0 || fd_load_at(from, "cgroup.procs", PROCS_MAX, &here) < 0 ||
+	    fd_load_at(to, "cgroup.procs", PROCS_MAX, &there) < 0)
 		return errno ? -errno : -EIO;
 	for (char *p = here, *end; *p; p = end + 1) {
 		char line[32];

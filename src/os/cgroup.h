@@ -87,7 +87,8 @@ int cgroup_destroy(struct cgroup *cg);
 /* The same by name: what front and keeper do for each other. */
 int cgroup_destroy_named(const struct cgroup_host *host, const char *name);
 /* Removes orphans' directories (owner_is_orphan), killing what is in them first. */
-void cgroup_sweep(const struct cgroup_host *host, unsigned living); /* living: how many groups the caller knows to be alive */
+void cgroup_sweep(const struct cgroup_host *host,
+		  unsigned living); /* living: how many groups the caller knows to be alive */
 /* After a fork: close the fds without removing anything. */
 void cgroup_close(struct cgroup *cg);
 

@@ -232,7 +232,8 @@ static void usual_cpuacct(struct tree trees[CG_TREES])
 	struct stat own, cpu;
 
 	if (is_mounted(place, CGROUP_SUPER_MAGIC) && stat(place, &own) == 0 && stat(trees[CG_CPU].mount, &cpu) == 0)
-		trees[CG_CPUACCT] = (struct tree){ .mount = own.st_dev == cpu.st_dev ? trees[CG_CPU].mount : place, .root = "/" };
+		trees[CG_CPUACCT] =
+			(struct tree){ .mount = own.st_dev == cpu.st_dev ? trees[CG_CPU].mount : place, .root = "/" };
 }
 
 /* Where every distribution mounts them. A pure v1 host is left to mountinfo. */

@@ -15,7 +15,8 @@ int limits_apply(const struct process_limits *limits)
 		{ RLIMIT_NOFILE, limits->open_files, 1 },
 		{ RLIMIT_FSIZE, limits->file_size_bytes, 1 },
 		{ RLIMIT_CPU, limits->cpu_seconds, 1 },
-		{ RLIMIT_CORE, 1, 1 }, /* not 0: a core_pattern with a pipe ignores that, and would start the host's helper; 1 it heeds */
+		{ RLIMIT_CORE, 1,
+		  1 }, /* not 0: a core_pattern with a pipe ignores that, and would start the host's helper; 1 it heeds */
 		{ RLIMIT_DATA, limits->data_bytes, limits->data_bytes != 0 },
 		{ RLIMIT_NPROC, limits->processes, limits->processes != 0 },
 	};

@@ -22,8 +22,19 @@ enum { LOOP_TRIES = 16 };
 static int format(int image, uint64_t inodes)
 {
 	char file[32], count[32];
-	const char *const argv[] = { "mkfs.ext4", "-q", "-F", "-m", "0", "-O", "^has_journal,^resize_inode", "-E",
-			       "lazy_itable_init=1,nodiscard", "-N", count, file, NULL };
+	const char *const argv[] = { "mkfs.ext4",
+				     "-q",
+				     "-F",
+				     "-m",
+				     "0",
+				     "-O",
+				     "^has_journal,^resize_inode",
+				     "-E",
+				     "lazy_itable_init=1,nodiscard",
+				     "-N",
+				     count,
+				     file,
+				     NULL };
 	const char *const env[] = { "PATH=/usr/sbin:/sbin:/usr/bin:/bin", NULL };
 	int pidfd = -1, status = 0, r;
 	pid_t pid;

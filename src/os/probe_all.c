@@ -63,7 +63,8 @@ static void explain_kernel(struct probe_finding *f, int r)
 		find(f, PROBE_AVAILABLE, "%s", u.release);
 		return;
 	}
-	find(f, PROBE_MISSING, "%s lacks system calls that every box is made with (%s)", u.release, strerrordesc_np(-r));
+	find(f, PROBE_MISSING, "%s lacks system calls that every box is made with (%s)", u.release,
+	     strerrordesc_np(-r));
 	advise(f, probe_kernel_at_least(5, 12) ? "a seccomp filter hides them: update the container engine, or start "
 						 "with --security-opt seccomp=unconfined"
 					       : "boot a kernel of at least 5.12");

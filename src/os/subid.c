@@ -66,8 +66,8 @@ int subid_find(uid_t uid, uid_t *ret_subuid, gid_t *ret_subgid)
 static int start_helper(const char *helper, pid_t pid, unsigned inside, unsigned outside, unsigned sub, int *ret_pidfd)
 {
 	char numbers[4][16];
-	char *const argv[] = { (char *)(uintptr_t)helper, numbers[0], numbers[1], numbers[2], (char[]){ "1" },
-			       (char[]){ "0" }, numbers[3], (char[]){ "1" }, NULL };
+	char *const argv[] = { (char *)(uintptr_t)helper, numbers[0], numbers[1],      numbers[2], (char[]){ "1" },
+			       (char[]){ "0" },           numbers[3], (char[]){ "1" }, NULL };
 	char *const env[] = { NULL };
 	pid_t child;
 

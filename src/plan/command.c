@@ -75,7 +75,11 @@ char *plan_find_command(const struct cordon_plan *plan, const char *name)
 
 /* ---- languages ---- */
 
-#define COMMAND(...) (const char *const[]){ __VA_ARGS__, NULL }
+#define COMMAND(...)              \
+	(const char *const[])     \
+	{                         \
+		__VA_ARGS__, NULL \
+	}
 static const struct language languages[] = {
 	{ "python", "py", COMMAND("python3", "{file}") },
 	{ "bash", "sh", COMMAND("bash", "{file}") },
@@ -84,8 +88,8 @@ static const struct language languages[] = {
 	{ "perl", "pl", COMMAND("perl", "{file}") },
 	{ "ruby", "rb", COMMAND("ruby", "{file}") },
 	{ "c", "c",
-	  COMMAND("sh", "-c", "cc -O1 -o \"$1.out\" \"$1\" -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"", "cordon-c",
-		  "{file}") },
+	  COMMAND("sh", "-c", "cc -O1 -o \"$1.out\" \"$1\" -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"",
+		  "cordon-c", "{file}") },
 };
 
 const struct language *language_find(const char *name)
@@ -145,7 +149,8 @@ static int find_language(const char *name, struct found_language *ret, struct co
 	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
 		str_addf(&known, "%s%s", i ? ", " : "", languages[i].name);
 	cordon_fail(err, CORDON_NOT_FOUND, 0, "no language '%s'", name);
-	return fail_hint(err, "known languages: %s; more can be declared in the configuration", known.data ? known.data : "");
+	return fail_hint(err, "known languages: %s; more can be declared in the configuration",
+			 known.data ? known.data : "");
 }
 
 static int place_code(struct cordon_plan *plan, const struct cordon_job *job, const struct found_language *l,
@@ -153,8 +158,8 @@ static int place_code(struct cordon_plan *plan, const struct cordon_job *job, co
 {
 	const char *name = job->code_name ? path_name(job->code_name) : NULL;
 
-	plan->code.path = name && *name ? str_printf("%s/%s", plan->home, name) :
-					  str_printf("%s/main.%s", plan->home, l->extension ? l->extension : "txt");
+	plan->code.path = name && *name ? str_printf("%s/%s", plan->home, name)
+					: str_printf("%s/main.%s", plan->home, l->extension ? l->extension : "txt");
 	plan->code.data = malloc(job->code_len + 1);
 	if (!plan->code.path || !plan->code.data)
 		return fail_memory(err);
@@ -174,8 +179,11 @@ static int language_argv(struct cordon_plan *plan, const struct cordon_job *job,
 		return -1;
 	found = plan_find_command(plan, l.command[0]);
 	if (!found) {
-		cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", l.name, l.command[0]);
-		return fail_hint(err, "install '%s' on this host (under /usr), or use files.root with a root that has it", l.command[0]);
+		cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", l.name,
+			    l.command[0]);
+		return fail_hint(err,
+				 "install '%s' on this host (under /usr), or use files.root with a root that has it",
+				 l.command[0]);
 	}
 	for (const char *const *a = l.command; *a; a++)
 		if (strv_add(&plan->argv, strcmp(*a, "{file}") == 0 ? plan->code.path : *a) < 0)
@@ -197,7 +205,8 @@ int plan_resolve_argv(struct cordon_plan *plan, const struct cordon_job *job, st
 
 /* ---- environment ---- */
 
-static int set_env(struct cordon_plan *plan, const char *name, size_t name_len, const char *value, struct cordon_error *err)
+static int set_env(struct cordon_plan *plan, const char *name, size_t name_len, const char *value,
+		   struct cordon_error *err)
 {
 	char *entry = str_printf("%.*s=%s", (int)name_len, name, value);
 
@@ -248,7 +257,8 @@ int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *polic
 		if (!eq || eq == *e)
 			return cordon_fail(err, CORDON_INVALID, 0, "environment entry '%s' is not NAME=VALUE", *e);
 		if (policy->is_narrowed && caller_may_not_set(*e, (size_t)(eq - *e)))
-			return cordon_fail(err, CORDON_DENIED, 0, "environment entry '%s': a caller may not set the loader's variables", *e);
+			return cordon_fail(err, CORDON_DENIED, 0,
+					   "environment entry '%s': a caller may not set the loader's variables", *e);
 		if (set_env(plan, *e, (size_t)(eq - *e), eq + 1, err) < 0)
 			return -1;
 	}
@@ -281,7 +291,8 @@ static int command_needs(struct cordon_plan *plan, const char *name, const char 
 		real = find_at(plan, needs);
 		if (real && strv_has(&plan->command_paths, real))
 			return 0;
-		cordon_fail(err, CORDON_INVALID, 0, "process.commands: '%s' is a script for '%s', which is not listed before it", name, needs);
+		cordon_fail(err, CORDON_INVALID, 0,
+			    "process.commands: '%s' is a script for '%s', which is not listed before it", name, needs);
 		return fail_hint(err, "list the interpreter first; a listed interpreter can run code of its own");
 	case PROGRAM_STATIC:
 	case PROGRAM_OTHER:
@@ -291,7 +302,8 @@ static int command_needs(struct cordon_plan *plan, const char *name, const char 
 }
 
 /* The payload must not reach the file under a name that can be written: the name it is listed by is made read-only, others are not. */
-static int check_command_names(const struct cordon_plan *plan, const char *name, const char *path, struct cordon_error *err)
+static int check_command_names(const struct cordon_plan *plan, const char *name, const char *path,
+			       struct cordon_error *err)
 {
 	auto_close int fd = open_in_root(plan, path);
 	char real[PATH_MAX];
@@ -311,8 +323,11 @@ static int check_command_names(const struct cordon_plan *plan, const char *name,
 			return fail_memory(err);
 		if (st.st_nlink == 1 && strcmp(inside, path) == 0)
 			continue;
-		cordon_fail(err, CORDON_INVALID, 0, "process.commands: '%s' can be written under another name in '%s'", name, m->dest);
-		return fail_hint(err, "mount its directory once and give the file one name, or list a program that lies elsewhere");
+		cordon_fail(err, CORDON_INVALID, 0, "process.commands: '%s' can be written under another name in '%s'",
+			    name, m->dest);
+		return fail_hint(
+			err,
+			"mount its directory once and give the file one name, or list a program that lies elsewhere");
 	}
 	return 0;
 }
@@ -335,7 +350,8 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 		}
 		if (strv_add(&plan->commands, names->v[i]) < 0 || strv_add_take(&plan->command_paths, path) < 0)
 			return fail_memory(err);
-		if (check_command_names(plan, names->v[i], path, err) < 0 || command_needs(plan, names->v[i], path, err) < 0)
+		if (check_command_names(plan, names->v[i], path, err) < 0 ||
+		    command_needs(plan, names->v[i], path, err) < 0)
 			return -1;
 		str_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
 	}
@@ -365,10 +381,12 @@ static const char *shell_line(const struct cordon_plan *plan)
 
 int plan_check_patterns(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	const char *line = plan->code.path ? NULL : shell_line(plan), *pattern = line ? refuse_match(policy, line) : NULL;
+	const char *line = plan->code.path ? NULL : shell_line(plan),
+		   *pattern = line ? refuse_match(policy, line) : NULL;
 
 	if (!pattern)
 		return 0;
-	cordon_fail(err, CORDON_DENIED, 0, "the shell line matches '%s', which process.refuse_patterns refuses", pattern);
+	cordon_fail(err, CORDON_DENIED, 0, "the shell line matches '%s', which process.refuse_patterns refuses",
+		    pattern);
 	return fail_hint(err, "it would not do in a box what it says; if it is meant, set process.refuse_patterns: []");
 }

@@ -34,13 +34,20 @@ static size_t limit_rows(const struct cordon_plan *p, struct limit_row rows[16])
 {
 	const struct plan_limits *l = &p->limits;
 	const struct limit_row all[] = {
-		{ "memory", l->memory_bytes, BYTES },	  { "cpus", l->cpu_milli, MILLI },
-		{ "cpu_time", l->cpu_time_ms, MS },	  { "wall_time", l->wall_time_ms, MS },
-		{ "grace", l->grace_ms, MS },		  { "processes", l->processes, NUMBER },
-		{ "open_files", l->open_files, NUMBER },  { "file_size", l->file_size_bytes, BYTES },
-		{ "output", l->output_bytes, BYTES },	  { "disk", l->disk_bytes, BYTES },
-		{ "inodes", l->inodes, NUMBER },	  { "tmp", l->tmp_bytes, BYTES },
-		{ "disk_read", l->read_bps, RATE },	  { "disk_write", l->write_bps, RATE },
+		{ "memory", l->memory_bytes, BYTES },
+		{ "cpus", l->cpu_milli, MILLI },
+		{ "cpu_time", l->cpu_time_ms, MS },
+		{ "wall_time", l->wall_time_ms, MS },
+		{ "grace", l->grace_ms, MS },
+		{ "processes", l->processes, NUMBER },
+		{ "open_files", l->open_files, NUMBER },
+		{ "file_size", l->file_size_bytes, BYTES },
+		{ "output", l->output_bytes, BYTES },
+		{ "disk", l->disk_bytes, BYTES },
+		{ "inodes", l->inodes, NUMBER },
+		{ "tmp", l->tmp_bytes, BYTES },
+		{ "disk_read", l->read_bps, RATE },
+		{ "disk_write", l->write_bps, RATE },
 	};
 
 	memcpy(rows, all, sizeof(all));
@@ -76,7 +83,8 @@ static void text_layers(struct str *s, const struct cordon_plan *p)
 		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "");
 	str_addf(s, "user     %s (uid %d inside, %s)\n", p->user, PLAN_UID,
 		 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
-	str_add(s, p->level == LEVEL_PROCESS ? "network  none (no sockets)\n" : "network  none (loopback of its own)\n");
+	str_add(s,
+		p->level == LEVEL_PROCESS ? "network  none (no sockets)\n" : "network  none (loopback of its own)\n");
 }
 
 static void text_limits(struct str *s, const struct cordon_plan *p)
@@ -108,8 +116,8 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 {
 	char buf[32];
 
-	str_addf(s, "files    root: %s, read-only; private files: %s\n", p->root ? p->root : "the host's /usr and friends",
-		 storage_text(p));
+	str_addf(s, "files    root: %s, read-only; private files: %s\n",
+		 p->root ? p->root : "the host's /usr and friends", storage_text(p));
 	if (p->level == LEVEL_CONTAINER) {
 		str_addf(s, "  rw  %s\n  rw  /tmp (%s)\n  rw  /dev/shm\n", p->home, str_size(p->limits.tmp_bytes, buf));
 		for (size_t i = 0; i < p->private_count; i++)
@@ -118,7 +126,8 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 		str_addf(s, "  rw  a private directory below %s\n", p->scratch_dir);
 	}
 	for (size_t i = 0; i < p->mount_count; i++)
-		str_addf(s, "  %s  %s <- %s\n", p->mounts[i].writable ? "rw" : "ro", p->mounts[i].dest, p->mounts[i].source);
+		str_addf(s, "  %s  %s <- %s\n", p->mounts[i].writable ? "rw" : "ro", p->mounts[i].dest,
+			 p->mounts[i].source);
 	for (size_t i = 0; i < p->protect_count; i++)
 		str_addf(s, "  ro  %s/%s (protected)\n", p->mounts[p->protects[i].mount].dest, p->protects[i].below);
 	for (size_t i = 0; i < p->in_count; i++)
@@ -157,8 +166,9 @@ static void json_layers(struct json *j, const char *key, unsigned mask)
 
 static void json_limits(struct json *j, const struct cordon_plan *p)
 {
-	static const char *const suffix[] = { [BYTES] = "_bytes", [RATE] = "_bytes_per_second", [MS] = "_ms", [NUMBER] = "",
-					      [MILLI] = "_thousandths" };
+	static const char *const suffix[] = {
+		[BYTES] = "_bytes", [RATE] = "_bytes_per_second", [MS] = "_ms", [NUMBER] = "", [MILLI] = "_thousandths"
+	};
 	struct limit_row rows[16];
 	size_t n = limit_rows(p, rows);
 

@@ -25,15 +25,17 @@ static const char *const own_places[] = { "/proc", "/dev", "/sys", NULL };
 static int check_dest(const char *dest, struct cordon_error *err)
 {
 	if (strcmp(dest, "/") == 0)
-		return cordon_fail(err, CORDON_INVALID, 0, "a mount cannot replace '/'; use files.root for another root");
+		return cordon_fail(err, CORDON_INVALID, 0,
+				   "a mount cannot replace '/'; use files.root for another root");
 	for (const char *const *p = own_places; *p; p++)
 		if (path_is_within(dest, *p))
-			return cordon_fail(err, CORDON_INVALID, 0, "'%s' lies in %s, which the box has of its own", dest, *p);
+			return cordon_fail(err, CORDON_INVALID, 0, "'%s' lies in %s, which the box has of its own",
+					   dest, *p);
 	return 0;
 }
 
-int plan_open_source(const char *path, uint64_t resolve, const struct strv *forbidden, char **ret_real, struct stat *ret_st,
-		     struct cordon_error *err)
+int plan_open_source(const char *path, uint64_t resolve, const struct strv *forbidden, char **ret_real,
+		     struct stat *ret_st, struct cordon_error *err)
 {
 	auto_close int fd = fd_above_stdio(fd_openat2(AT_FDCWD, path, O_PATH, 0, resolve | RESOLVE_NO_MAGICLINKS));
 	char real[4096];
@@ -130,7 +132,8 @@ static int add_protect(struct cordon_plan *plan, size_t mount, const char *below
 }
 
 /* The same host directory under two writable names would leave the second name unprotected. */
-static int check_pair(const struct place_table *table, const struct plan_mount *a, const struct plan_mount *b, struct cordon_error *err)
+static int check_pair(const struct place_table *table, const struct plan_mount *a, const struct plan_mount *b,
+		      struct cordon_error *err)
 {
 	struct place x = { 0 }, y = { 0 };
 	bool related = path_is_within(a->source, b->source) || path_is_within(b->source, a->source);
@@ -142,8 +145,8 @@ static int check_pair(const struct place_table *table, const struct plan_mount *
 	free(y.path);
 	if (!related)
 		return 0;
-	cordon_fail(err, CORDON_INVALID, 0, "'%s' and '%s' are both writable and overlap, so files.protect cannot hold", a->source,
-		    b->source);
+	cordon_fail(err, CORDON_INVALID, 0, "'%s' and '%s' are both writable and overlap, so files.protect cannot hold",
+		    a->source, b->source);
 	return fail_hint(err, "mount '%s' once, or drop files.protect", a->source);
 }
 
@@ -267,11 +270,13 @@ static int check_in_dest(const struct cordon_plan *plan, const char *dest, struc
 		own = own || (plan->mounts[i].writable && path_is_within(dest, plan->mounts[i].dest));
 	if (own)
 		return 0;
-	cordon_fail(err, CORDON_DENIED, 0, "copy in to '%s' refused: with a policy, only what is writable in the box can be filled", dest);
+	cordon_fail(err, CORDON_DENIED, 0,
+		    "copy in to '%s' refused: with a policy, only what is writable in the box can be filled", dest);
 	return fail_hint(err, "copy it into %s or /tmp", plan->home);
 }
 
-static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, const char *spec, struct cordon_error *err)
+static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, const char *spec,
+		  struct cordon_error *err)
 {
 	struct plan_copy *c = &plan->ins[plan->in_count];
 	auto_free char *host = NULL, *box = NULL;
@@ -381,8 +386,10 @@ static int open_out(const struct cordon_plan *plan, struct plan_copy *c, struct 
 	c->fd = walk(plan, parent);
 	if (c->fd >= 0)
 		return 0;
-	cordon_fail(err, c->fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -c->fd, "--out to '%s': open its directory", c->host);
-	return c->fd == -ELOOP ? fail_hint(err, "a symbolic link in a directory that payloads write to is not followed") : -1;
+	cordon_fail(err, c->fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -c->fd, "--out to '%s': open its directory",
+		    c->host);
+	return c->fd == -ELOOP ? fail_hint(err, "a symbolic link in a directory that payloads write to is not followed")
+			       : -1;
 }
 
 static int add_out(struct cordon_plan *plan, const char *spec, struct cordon_error *err)

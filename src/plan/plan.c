@@ -46,8 +46,10 @@ static int resolve_level(struct cordon_plan *plan, const struct cordon_policy *p
 
 		if (layer < 0)
 			return cordon_fail(err, CORDON_INVALID, 0, "degrade: no layer '%s'", degrade->v[i]);
-		if (layer == LAYER_MOUNTNS || layer == LAYER_PIDNS || layer == LAYER_NO_NEW_PRIVS || layer == LAYER_RLIMITS)
-			return cordon_fail(err, CORDON_INVALID, 0, "degrade: a box cannot do without %s", degrade->v[i]);
+		if (layer == LAYER_MOUNTNS || layer == LAYER_PIDNS || layer == LAYER_NO_NEW_PRIVS ||
+		    layer == LAYER_RLIMITS)
+			return cordon_fail(err, CORDON_INVALID, 0, "degrade: a box cannot do without %s",
+					   degrade->v[i]);
 		if (layer == LAYER_USERNS && geteuid() != 0) {
 			cordon_fail(err, CORDON_INVALID, 0, "degrade: only root can build a container without userns");
 			return fail_hint(err, "use --level process");
@@ -61,16 +63,16 @@ static int resolve_layers(struct cordon_plan *plan, struct cordon_error *err)
 {
 	plan->layers = LAYER_BIT(RLIMITS) | LAYER_BIT(NO_NEW_PRIVS) | LAYER_BIT(LANDLOCK) | LAYER_BIT(SECCOMP);
 	if (plan->level == LEVEL_CONTAINER)
-		plan->layers |= LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) |
-				LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS);
+		plan->layers |= LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) |
+				LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS);
 	plan->landlock_abi = landlock_abi();
 	if (plan->landlock_abi > 0)
 		return 0;
 	if (plan->level == LEVEL_PROCESS || !(plan->may_degrade & LAYER_BIT(LANDLOCK))) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0, "this kernel has no Landlock");
 		return fail_hint(err, "boot with lsm=landlock,… (kernel 5.13 or later)%s",
-				 plan->level == LEVEL_PROCESS ? "; process level cannot do without it" :
-								", or accept a weaker box with --degrade landlock");
+				 plan->level == LEVEL_PROCESS ? "; process level cannot do without it"
+							      : ", or accept a weaker box with --degrade landlock");
 	}
 	plan->layers &= ~LAYER_BIT(LANDLOCK);
 	plan->degraded |= LAYER_BIT(LANDLOCK);
@@ -82,7 +84,8 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 	const struct strv *require = policy_list(policy, OPT_REQUIRE);
 
 	cgroup_probe(&plan->cgroup);
-	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS && !plan->cgroup.needs_scope;
+	plan->limits_by_watch =
+		(plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS && !plan->cgroup.needs_scope;
 	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope)
 		plan->layers |= LAYER_BIT(CGROUP);
 	for (size_t i = 0; i < require->n; i++) {
@@ -93,7 +96,8 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 		if ((layer == LAYER_CGROUP && plan->limits_by_watch) || !(plan->layers & (1u << layer))) {
 			cordon_fail(err, CORDON_UNAVAILABLE, 0, "required layer '%s' cannot be had%s%s", require->v[i],
 				    layer == LAYER_CGROUP ? ": " : "", layer == LAYER_CGROUP ? plan->cgroup.why : "");
-			return fail_hint(err, "%s", layer == LAYER_CGROUP ? plan->cgroup.remedy : "see `cordon doctor`");
+			return fail_hint(err, "%s",
+					 layer == LAYER_CGROUP ? plan->cgroup.remedy : "see `cordon doctor`");
 		}
 		plan->may_degrade &= ~(1u << layer);
 	}
@@ -105,7 +109,8 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 	struct unit_fault fault;
 	uint64_t usual;
 
-	return unit_parse(options[id].type, options[id].default_text, &usual, &fault) == 0 && policy_num(policy, id) < usual;
+	return unit_parse(options[id].type, options[id].default_text, &usual, &fault) == 0 &&
+	       policy_num(policy, id) < usual;
 }
 
 /* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused. */
@@ -114,7 +119,8 @@ static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *p
 	if (plan->cgroup.can & CGROUP_CAN_IO)
 		return 0;
 	if (is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE)) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0, "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
+		cordon_fail(err, CORDON_UNAVAILABLE, 0,
+			    "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
 			    plan->cgroup.why);
 		return fail_hint(err, "%s", plan->cgroup.remedy);
 	}
@@ -145,7 +151,8 @@ static int resolve_disk(struct cordon_plan *plan, const struct cordon_policy *po
 	if (policy->values[OPT_TMP].is_default && l->tmp_bytes > l->disk_bytes / 2)
 		l->tmp_bytes = l->disk_bytes / 2;
 	if (l->tmp_bytes + privates + PRIVATE_MIN_BYTES > l->disk_bytes) {
-		cordon_fail(err, CORDON_INVALID, 0, "files.tmp and files.tmpfs (%s together) leave nothing of limits.disk (%s)",
+		cordon_fail(err, CORDON_INVALID, 0,
+			    "files.tmp and files.tmpfs (%s together) leave nothing of limits.disk (%s)",
 			    str_size(l->tmp_bytes + privates, a), str_size(l->disk_bytes, b));
 		return fail_hint(err, "raise --disk or lower --tmp");
 	}
@@ -177,13 +184,15 @@ static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy 
 	const struct config *config;
 
 	if (plan->keep && policy_num(policy, OPT_STORAGE) != STORAGE_DISK && plan->level == LEVEL_CONTAINER) {
-		cordon_fail(err, CORDON_INVALID, 0, "--keep keeps the scratch directory, and there is none with files.storage: memory");
+		cordon_fail(err, CORDON_INVALID, 0,
+			    "--keep keeps the scratch directory, and there is none with files.storage: memory");
 		return fail_hint(err, "add --storage disk, or take files out with --out");
 	}
 	if (policy_num(policy, OPT_STORAGE) == STORAGE_DISK)
-		plan->storage = plan->as_root && !plan->keep && access("/sbin/mkfs.ext4", X_OK) == 0 && access("/dev/loop-control", W_OK) == 0 ?
-					PLAN_STORAGE_LOOP :
-					PLAN_STORAGE_WATCH;
+		plan->storage = plan->as_root && !plan->keep && access("/sbin/mkfs.ext4", X_OK) == 0 &&
+						access("/dev/loop-control", W_OK) == 0
+					? PLAN_STORAGE_LOOP
+					: PLAN_STORAGE_WATCH;
 	if (plan->level == LEVEL_PROCESS)
 		plan->storage = PLAN_STORAGE_WATCH;
 	config = config_get(err);
@@ -203,7 +212,8 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 	if (!root || strcmp(root, "host") == 0)
 		return 0;
 	if (plan->level == LEVEL_PROCESS)
-		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no root of its own: files.root must be 'host'");
+		return cordon_fail(err, CORDON_UNAVAILABLE, 0,
+				   "level 'process' has no root of its own: files.root must be 'host'");
 	plan->root_fd = plan_open_source(root, 0, policy_list(policy, OPT_FORBIDDEN), &plan->root, &st, err);
 	if (plan->root_fd < 0)
 		return -1;
@@ -216,7 +226,9 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 static int resolve_workdir(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
 			   struct cordon_error *err)
 {
-	const char *asked = job->workdir ? job->workdir : policy_has(policy, OPT_WORKDIR) ? policy_text(policy, OPT_WORKDIR) : NULL;
+	const char *asked = job->workdir                      ? job->workdir
+			    : policy_has(policy, OPT_WORKDIR) ? policy_text(policy, OPT_WORKDIR)
+							      : NULL;
 	auto_free char *cwd = asked ? NULL : realpath(".", NULL);
 
 	if (asked) {
@@ -243,8 +255,11 @@ static int resolve_user(struct cordon_plan *plan, const struct cordon_policy *po
 	plan->caller_gid = getegid();
 	plan->subuids = !plan->as_root && plan->level == LEVEL_CONTAINER && policy_num(policy, OPT_SUBUIDS);
 	if (plan->subuids && subid_find(plan->caller_uid, &plan->subuid, &plan->subgid) < 0) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0, "process.subuids: no ids for this user in /etc/subuid and /etc/subgid, or no newuidmap");
-		return fail_hint(err, "install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
+		cordon_fail(err, CORDON_UNAVAILABLE, 0,
+			    "process.subuids: no ids for this user in /etc/subuid and /etc/subgid, or no newuidmap");
+		return fail_hint(
+			err,
+			"install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
 	}
 	plan->user = strdup(policy_text(policy, OPT_USER));
 	if (!plan->user)
@@ -267,7 +282,8 @@ static int resolve_filter(struct cordon_plan *plan, const struct cordon_policy *
 		.notify = true,
 	};
 	if (plan->exec_lock && plan->level == LEVEL_PROCESS) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0, "process.commands needs mounts of its own, which level 'process' does not have");
+		cordon_fail(err, CORDON_UNAVAILABLE, 0,
+			    "process.commands needs mounts of its own, which level 'process' does not have");
 		return fail_hint(err, "use --level container");
 	}
 	return 0;
@@ -282,12 +298,15 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 		const struct plan_mount *m = &plan->mounts[i];
 
 		if (strcmp(m->source, m->dest) != 0) {
-			cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' has no mounts: '%s' cannot appear as '%s'", m->source, m->dest);
+			cordon_fail(err, CORDON_UNAVAILABLE, 0,
+				    "level 'process' has no mounts: '%s' cannot appear as '%s'", m->source, m->dest);
 			return fail_hint(err, "give the real path without a destination, or use --level container");
 		}
 		if (m->writable && plan->as_root) {
 			if (m->owner_uid == 0 || (plan->process_uid && plan->process_uid != m->owner_uid)) {
-				cordon_fail(err, CORDON_UNAVAILABLE, 0, "level 'process' as root: the payload's user cannot be given '%s'", m->source);
+				cordon_fail(err, CORDON_UNAVAILABLE, 0,
+					    "level 'process' as root: the payload's user cannot be given '%s'",
+					    m->source);
 				return fail_hint(err, "run cordon as the user who owns it, or use --level container");
 			}
 			plan->process_uid = m->owner_uid;
@@ -299,8 +318,10 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 			    plan->protect_count ? "files.protect" : "files.tmpfs");
 		return fail_hint(err, "use --level container");
 	}
-	note(plan, "process level cannot promise: that other processes of the host are invisible, that files cannot be told to exist, "
-		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's forkserver, and, without "
+	note(plan, "process level cannot promise: that other processes of the host are invisible, that files cannot be "
+		   "told to exist, "
+		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's "
+		   "forkserver, and, without "
 		   "a cgroup, the end of every descendant when the keeper itself is killed");
 	return 0;
 }
@@ -312,8 +333,9 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	plan->tty = job->tty;
 	plan->keep = job->keep;
 	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
-	if (resolve_level(plan, policy, err) < 0 || resolve_user(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
-	    resolve_cgroup(plan, policy, err) < 0 || resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
+	if (resolve_level(plan, policy, err) < 0 || resolve_user(plan, policy, err) < 0 ||
+	    resolve_layers(plan, err) < 0 || resolve_cgroup(plan, policy, err) < 0 ||
+	    resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
 	    resolve_root(plan, policy, err) < 0)
 		return -1;
 	if (plan_resolve_mounts(plan, policy, err) < 0 || plan_resolve_protects(plan, policy, err) < 0 ||

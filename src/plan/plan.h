@@ -15,25 +15,25 @@
 #include <sys/types.h>
 
 /* LAYER(ID, name, what process level may lack) in the order they are told. */
-#define PLAN_LAYERS(LAYER)             \
-	LAYER(USERNS, "userns")        \
-	LAYER(MOUNTNS, "mountns")      \
-	LAYER(PIDNS, "pidns")          \
-	LAYER(NETNS, "netns")          \
-	LAYER(IPCNS, "ipcns")          \
-	LAYER(UTSNS, "utsns")          \
-	LAYER(CGROUPNS, "cgroupns")    \
-	LAYER(CGROUP, "cgroup")        \
-	LAYER(RLIMITS, "rlimits")      \
+#define PLAN_LAYERS(LAYER)                  \
+	LAYER(USERNS, "userns")             \
+	LAYER(MOUNTNS, "mountns")           \
+	LAYER(PIDNS, "pidns")               \
+	LAYER(NETNS, "netns")               \
+	LAYER(IPCNS, "ipcns")               \
+	LAYER(UTSNS, "utsns")               \
+	LAYER(CGROUPNS, "cgroupns")         \
+	LAYER(CGROUP, "cgroup")             \
+	LAYER(RLIMITS, "rlimits")           \
 	LAYER(NO_NEW_PRIVS, "no_new_privs") \
-	LAYER(LANDLOCK, "landlock")    \
+	LAYER(LANDLOCK, "landlock")         \
 	LAYER(SECCOMP, "seccomp")
 
 enum layer {
 #define LAYER(id, name) LAYER_##id,
 	PLAN_LAYERS(LAYER)
 #undef LAYER
-	LAYER_COUNT
+		LAYER_COUNT
 };
 #define LAYER_BIT(id) (1u << LAYER_##id)
 const char *layer_name(enum layer layer);
@@ -44,9 +44,9 @@ enum { PLAN_CGROUP_NEEDS = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS | CGROUP_CAN_CPU 
 
 /* A host path that the box sees. */
 struct plan_mount {
-	char *source;    /* the real path on the host, symlinks resolved */
-	char *dest;      /* clean absolute path in the box */
-	int fd;          /* O_PATH on the source */
+	char *source; /* the real path on the host, symlinks resolved */
+	char *dest;   /* clean absolute path in the box */
+	int fd;       /* O_PATH on the source */
 	bool writable;
 	bool is_dir;
 	uid_t owner_uid; /* of the source: idmapped to the payload's user */
@@ -67,9 +67,9 @@ struct plan_private {
 };
 
 struct plan_copy {
-	char *host;  /* in: the real path; out: the absolute target */
-	char *box;   /* clean absolute path in the box */
-	int fd;      /* in: O_PATH on the source; out: on the directory of the target */
+	char *host; /* in: the real path; out: the absolute target */
+	char *box;  /* clean absolute path in the box */
+	int fd;     /* in: O_PATH on the source; out: on the directory of the target */
 };
 
 struct plan_limits {
@@ -83,34 +83,34 @@ enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 enum plan_storage { PLAN_STORAGE_MEMORY, PLAN_STORAGE_LOOP, PLAN_STORAGE_WATCH };
 
 struct plan_code {
-	char *path;  /* in the box: /home/agent/app.py */
+	char *path; /* in the box: /home/agent/app.py */
 	char *data;
 	size_t len;
 };
 
 struct cordon_plan {
 	enum policy_level level;
-	unsigned layers;    /* LAYER_BIT: what the box will have */
-	unsigned degraded;  /* asked to go without, and the plan does */
+	unsigned layers;      /* LAYER_BIT: what the box will have */
+	unsigned degraded;    /* asked to go without, and the plan does */
 	unsigned may_degrade; /* asked to go without if it turns out to be missing */
 	bool limits_by_watch;
-	bool as_root;       /* the caller is root: own uid ranges, idmapped mounts */
+	bool as_root; /* the caller is root: own uid ranges, idmapped mounts */
 	uid_t caller_uid;
 	gid_t caller_gid;
-	bool subuids;       /* an ordinary user's init gets these ids */
+	bool subuids; /* an ordinary user's init gets these ids */
 	uid_t subuid;
 	gid_t subgid;
-	uid_t process_uid;  /* process level as root: the owner of what is writable, 0: an id of its own */
+	uid_t process_uid; /* process level as root: the owner of what is writable, 0: an id of its own */
 	gid_t process_gid;
 
 	struct plan_limits limits;
 	struct cgroup_host cgroup;
 	enum plan_storage storage;
-	char *scratch_dir;  /* parent of scratch directories: storage on disk, process level */
-	char *state_dir;    /* records for the sweep */
+	char *scratch_dir; /* parent of scratch directories: storage on disk, process level */
+	char *state_dir;   /* records for the sweep */
 
-	char *root;         /* NULL: the host's; else the real path of a root file system */
-	int root_fd;        /* O_PATH, -1 for the host's */
+	char *root;  /* NULL: the host's; else the real path of a root file system */
+	int root_fd; /* O_PATH, -1 for the host's */
 	struct plan_mount *mounts;
 	size_t mount_count;
 	struct plan_protect *protects;
@@ -121,20 +121,20 @@ struct cordon_plan {
 	size_t in_count, out_count;
 	uint64_t out_max_bytes;
 
-	char *user;         /* "agent" */
-	char *home;         /* "/home/agent" */
+	char *user; /* "agent" */
+	char *home; /* "/home/agent" */
 	char *workdir;
 	struct strv argv, env;
 	struct plan_code code; /* path NULL: none */
 	bool tty, keep;
 
-	bool exec_lock;     /* process.commands is set */
+	bool exec_lock;            /* process.commands is set */
 	struct strv commands;      /* names as given */
 	struct strv command_paths; /* real paths (in the box's root) that may be executed */
 	struct strv loader_paths;  /* ELF interpreters they need */
 	struct seccomp_options seccomp;
-	int landlock_abi;   /* 0: none */
-	struct strv notes;  /* for `cordon plan`: what was derived, and what this level cannot promise */
+	int landlock_abi;  /* 0: none */
+	struct strv notes; /* for `cordon plan`: what was derived, and what this level cannot promise */
 };
 
 /* Built-in and configured languages: which command runs a file of this language. */

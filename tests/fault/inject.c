@@ -196,16 +196,25 @@ static void tell_limit(const char *dir, const char *file)
 
 static void tell_limits(pid_t pid)
 {
-	static const char *const files[] = { "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "pids.max", "cpu.cfs_quota_us",
-					     "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device", "memory.max",
-					     "memory.swap.max", "memory.oom.group", "cpu.max", "io.max" };
+	static const char *const files[] = { "memory.limit_in_bytes",
+					     "memory.memsw.limit_in_bytes",
+					     "pids.max",
+					     "cpu.cfs_quota_us",
+					     "blkio.throttle.read_bps_device",
+					     "blkio.throttle.write_bps_device",
+					     "memory.max",
+					     "memory.swap.max",
+					     "memory.oom.group",
+					     "cpu.max",
+					     "io.max" };
 	char path[64], line[512];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
-		char *controller = strchr(line, ':'), *group = controller ? strchr(controller + 1, ':') : NULL, dir[1024];
+		char *controller = strchr(line, ':'), *group = controller ? strchr(controller + 1, ':') : NULL,
+		     dir[1024];
 
 		if (!group || !strstr(group, "/cordon-"))
 			continue;
@@ -389,7 +398,8 @@ static void watch(pid_t root, double seconds)
 			continue;
 		}
 		if (pid == root) {
-			fprintf(report, "status %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+			fprintf(report, "status %d\n",
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 			over = true;
 			end = now() + LEFT_SECONDS;
 		}

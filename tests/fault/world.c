@@ -23,8 +23,9 @@
 
 static void status(void)
 {
-	static const char *const keys[] = { "Umask:",  "Uid:",	  "Gid:",    "Groups:", "CapInh:",    "CapPrm:",  "CapEff:",	      "CapBnd:",
-					    "CapAmb:", "NoNewPr", "Seccomp", "SigBlk:", "SigIgn:", "SigCgt:", "NSpid:", "Threads:", "TracerPid:" };
+	static const char *const keys[] = { "Umask:",  "Uid:",    "Gid:",    "Groups:",  "CapInh:",   "CapPrm:",
+					    "CapEff:", "CapBnd:", "CapAmb:", "NoNewPr",  "Seccomp",   "SigBlk:",
+					    "SigIgn:", "SigCgt:", "NSpid:",  "Threads:", "TracerPid:" };
 	char line[512];
 	FILE *f = fopen("/proc/self/status", "r");
 
@@ -141,7 +142,8 @@ static void space(const char *path)
 	struct statvfs fs;
 
 	if (statvfs(path, &fs) == 0)
-		printf("space %s %llu %llu\n", path, (unsigned long long)fs.f_blocks * fs.f_bsize, (unsigned long long)fs.f_files);
+		printf("space %s %llu %llu\n", path, (unsigned long long)fs.f_blocks * fs.f_bsize,
+		       (unsigned long long)fs.f_files);
 }
 
 static void groups(void)
@@ -153,7 +155,8 @@ static void groups(void)
 		char *colon = strchr(line, ':'), *path = colon ? strchr(colon + 1, ':') : NULL;
 
 		if (path)
-			printf("cgroup %.*s %s\n", (int)(path - colon), colon, strstr(path, "/cordon-") ? "the box's" : "another");
+			printf("cgroup %.*s %s\n", (int)(path - colon), colon,
+			       strstr(path, "/cordon-") ? "the box's" : "another");
 	}
 	if (f)
 		fclose(f);
@@ -166,8 +169,12 @@ static void act(const char *what, long r)
 
 static void acts(void)
 {
-	struct sockaddr_in nobody = { .sin_family = AF_INET, .sin_port = htons(1), .sin_addr = { htonl(INADDR_LOOPBACK) } };
-	struct sockaddr_in outside = { .sin_family = AF_INET, .sin_port = htons(80), .sin_addr = { htonl(0xc0000201) } };
+	struct sockaddr_in nobody = { .sin_family = AF_INET,
+				      .sin_port = htons(1),
+				      .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct sockaddr_in outside = { .sin_family = AF_INET,
+				       .sin_port = htons(80),
+				       .sin_addr = { htonl(0xc0000201) } };
 	struct ifreq lo = { .ifr_name = "lo" };
 	int s = socket(AF_INET, SOCK_DGRAM, 0), t = socket(AF_INET, SOCK_STREAM, 0);
 

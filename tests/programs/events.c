@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -21,15 +22,14 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <fcntl.h>
 #include <unistd.h>
 
-#define NEED(what)                                                                                         \
-	do {                                                                                               \
-		if (!(what)) {                                                                             \
-			printf("line %d: %s: %s\n", __LINE__, #what, strerror(errno));                     \
-			exit(1);                                                                           \
-		}                                                                                          \
+#define NEED(what)                                                                     \
+	do {                                                                           \
+		if (!(what)) {                                                         \
+			printf("line %d: %s: %s\n", __LINE__, #what, strerror(errno)); \
+			exit(1);                                                       \
+		}                                                                      \
 	} while (0)
 
 /* The fd becomes readable within ten seconds, told by an epoll of its own. */
@@ -127,7 +127,9 @@ static void pair(int type)
 {
 	char data = 'x', control[CMSG_SPACE(sizeof(int))] = { 0 };
 	struct iovec iov = { &data, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int fds[2], out[2], got;
 
