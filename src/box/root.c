@@ -33,7 +33,7 @@
 #define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define PRIVATE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
-static int fail(struct root *r, int errnum, const char *what, const char *path)
+int root_fail(struct root *r, int errnum, const char *what, const char *path)
 {
 	return cordon_fail(r->err, CORDON_SYSTEM, errnum, "%s '%s'", what, path);
 }
@@ -61,9 +61,9 @@ static int remember_own(struct root *r, int fd, const char *path)
 	int n;
 
 	if (r->own_count == ARRAY_LEN(r->own))
-		return fail(r, ENOSPC, "too many private directories at", path);
+		return root_fail(r, ENOSPC, "too many private directories at", path);
 	n = mount_id(fd, &r->own[r->own_count++]);
-	return n < 0 ? fail(r, -n, "identify", path) : 0;
+	return n < 0 ? root_fail(r, -n, "identify", path) : 0;
 }
 
 static int make_component(struct root *r, int dir, const char *name, bool is_dir)
@@ -127,7 +127,7 @@ int root_place(struct root *r, const char *path, bool is_dir)
 		at = next;
 		p += n + (p[n] == '/');
 	}
-	return at < 0 ? fail(r, -at, "open", path) : STEAL_FD(at);
+	return at < 0 ? root_fail(r, -at, "open", path) : STEAL_FD(at);
 }
 
 int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir)
@@ -139,43 +139,43 @@ int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir)
 	if (place < 0)
 		return -1;
 	n = mount_attach(fd, place, "");
-	return n < 0 ? fail(r, -n, "mount at", path) : 0;
+	return n < 0 ? root_fail(r, -n, "mount at", path) : 0;
 }
 
 /* On the skeleton, which nobody else can reach yet, a place is simply made: rel is relative and its parent exists. */
-static int lay(struct root *r, int tree, const char *rel)
+int root_lay(struct root *r, int tree, const char *rel)
 {
 	struct stat st;
 	int n;
 
 	if (fstat(tree, &st) < 0)
-		return fail(r, errno, "stat", rel);
+		return root_fail(r, errno, "stat", rel);
 	n = S_ISDIR(st.st_mode) ? mkdirat(r->fd, rel, 0755) : mknodat(r->fd, rel, S_IFREG | 0644, 0);
 	if (n < 0)
-		return fail(r, errno, "make", rel);
+		return root_fail(r, errno, "make", rel);
 	n = mount_attach(tree, r->fd, rel);
-	return n < 0 ? fail(r, -n, "mount at", rel) : 0;
+	return n < 0 ? root_fail(r, -n, "mount at", rel) : 0;
 }
 
 /* A copy of the host's path on the skeleton; root_restrict() takes its rights away. A missing one is fine. */
-static int lay_host(struct root *r, int dirfd, const char *source, const char *rel)
+int root_lay_host(struct root *r, int dirfd, const char *source, const char *rel)
 {
 	auto_close int fd = mount_clone(dirfd, source, true);
 
 	if (fd == -ENOENT)
 		return 0;
-	return fd < 0 ? fail(r, -fd, "take", source) : lay(r, fd, rel);
+	return fd < 0 ? root_fail(r, -fd, "take", source) : root_lay(r, fd, rel);
 }
 
 /* Everything laid so far is read-only, without set-user-id programs and devices, and hears of no mount of the host. */
-static int root_restrict(struct root *r)
+int root_restrict(struct root *r)
 {
 	int n = mount_restrict(r->fd, RO | noexec(r), 0, true);
 
 	n = n < 0 ? n
 		  : mount_restrict(r->fd, 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC,
 				   false); /* the skeleton is still being made */
-	return n < 0 ? fail(r, -n, "restrict", "the system") : 0;
+	return n < 0 ? root_fail(r, -n, "restrict", "the system") : 0;
 }
 
 /* ---- system directories ---- */
@@ -191,17 +191,17 @@ static int system_entry(struct root *r, int from, const char *name)
 	if (!dest)
 		return fail_memory(r->err);
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : fail(r, errno, "stat", dest);
+		return errno == ENOENT ? 0 : root_fail(r, errno, "stat", dest);
 	if (S_ISLNK(st.st_mode)) {
 		n = readlinkat(from, name, target, sizeof(target) - 1);
 		if (n < 0)
-			return fail(r, errno, "read link", dest);
+			return root_fail(r, errno, "read link", dest);
 		target[n] = '\0';
-		return symlinkat(target, r->fd, name) < 0 ? fail(r, errno, "link", dest) : 0;
+		return symlinkat(target, r->fd, name) < 0 ? root_fail(r, errno, "link", dest) : 0;
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
-	return lay_host(r, from, name, name);
+	return root_lay_host(r, from, name, name);
 }
 
 static int host_system(struct root *r)
@@ -210,7 +210,7 @@ static int host_system(struct root *r)
 	auto_close int from = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	if (from < 0)
-		return fail(r, errno, "open", "/");
+		return root_fail(r, errno, "open", "/");
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (system_entry(r, from, names[i]) < 0)
 			return -1;
@@ -228,13 +228,13 @@ static int other_system(struct root *r)
 	DIR *d;
 
 	if (from < 0 || fstat(from, &now) < 0 || fstat(r->plan->root_fd, &then) < 0)
-		return fail(r, errno, "open", r->plan->root);
+		return root_fail(r, errno, "open", r->plan->root);
 	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
 		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built",
 				   r->plan->root);
 	d = fdopendir(dup(from));
 	if (!d)
-		return fail(r, errno, "list", r->plan->root);
+		return root_fail(r, errno, "list", r->plan->root);
 	while (status == 0 && (e = readdir(d))) {
 		bool skip = false;
 
@@ -264,9 +264,9 @@ static int write_file(struct root *r, const char *path, const void *data, size_t
 	int n;
 
 	if (fd < 0)
-		return fail(r, -fd, "create", path);
+		return root_fail(r, -fd, "create", path);
 	n = fd_write_all(fd, data, len);
-	return n < 0 ? fail(r, -n, "write", path) : 0;
+	return n < 0 ? root_fail(r, -n, "write", path) : 0;
 }
 
 /* On a root of its own /etc is that root's; ours lies over what exists there as an ordinary file. */
@@ -290,8 +290,8 @@ static int etc_file(struct root *r, const char *name, const char *text)
 	n = fd < 0 ? fd : mount_restrict(fd, RO, 0, false);
 	n = n < 0 ? n : mount_attach(fd, place, "");
 	if (n < 0)
-		return fail(r, -n, "lay over", path);
-	return unlinkat(r->fd, made + 1, 0) < 0 && errno != EBUSY ? fail(r, errno, "remove", made) : 0;
+		return root_fail(r, -n, "lay over", path);
+	return unlinkat(r->fd, made + 1, 0) < 0 && errno != EBUSY ? root_fail(r, errno, "remove", made) : 0;
 }
 
 static int etc_entry(struct root *r, int etc, const char *name, const char *rel)
@@ -300,9 +300,9 @@ static int etc_entry(struct root *r, int etc, const char *name, const char *rel)
 	ssize_t n = readlinkat(etc, name, target, sizeof(target) - 1);
 
 	if (n < 0)
-		return lay_host(r, etc, name, rel);
+		return root_lay_host(r, etc, name, rel);
 	target[n] = '\0';
-	return symlinkat(target, r->fd, rel) < 0 ? fail(r, errno, "link", rel) : 0;
+	return symlinkat(target, r->fd, rel) < 0 ? root_fail(r, errno, "link", rel) : 0;
 }
 
 static int root_etc(struct root *r)
@@ -326,7 +326,7 @@ static int root_etc(struct root *r)
 		return fail_memory(r->err);
 	if (!r->plan->root) {
 		if (mkdirat(r->fd, "etc", 0755) < 0)
-			return fail(r, errno, "make", "/etc");
+			return root_fail(r, errno, "make", "/etc");
 		etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		for (size_t i = 0; etc >= 0 && i < ARRAY_LEN(etc_from_host); i++) {
 			char rel[64];
@@ -343,130 +343,8 @@ static int root_etc(struct root *r)
 	return 0;
 }
 
-/* ---- /dev, /proc, /sys ---- */
-
-static int root_dev(struct root *r)
-{
-	static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
-	static const char *const links[][2] = {
-		{ "/proc/self/fd", "dev/fd" }, { "fd/0", "dev/stdin" },    { "fd/1", "dev/stdout" },
-		{ "fd/2", "dev/stderr" },      { "pts/ptmx", "dev/ptmx" },
-	};
-	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", "max", "64", NULL };
-	auto_close int host = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
-
-	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
-		return fail(r, errno, "make", "/dev");
-	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-		auto_close int device = mount_clone(host, devices[i], false);
-		char rel[32];
-		int n;
-
-		if (device == -ENOENT)
-			continue;
-		/* A shared mapping of /dev/zero is memory: executable here, written through a second mapping. */
-		n = device < 0 ? device : mount_restrict(device, MOUNT_ATTR_NOSUID | noexec(r), 0, false);
-		if (n < 0)
-			return fail(r, -n, "take", devices[i]);
-		snprintf(rel, sizeof(rel), "dev/%s", devices[i]);
-		if (lay(r, device, rel) < 0)
-			return -1;
-	}
-	for (size_t i = 0; i < ARRAY_LEN(links); i++)
-		if (symlinkat(links[i][0], r->fd, links[i][1]) < 0)
-			return fail(r, errno, "link", links[i][1]);
-	fd = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-	if (fd < 0)
-		return fail(r, -fd, "mount", "devpts");
-	return lay(r, fd, "dev/pts");
-}
-
-/* Of /proc, what anybody may read and tells about the host is covered by an empty file or directory. What only the host's root may
- * read or write (kcore, kmsg, sysrq-trigger …) is out of reach: no id of a box is the host's root. */
-static const char *const proc_masked[] = {
-	"acpi", "asound", "interrupts", "keys", "key-users", "latency_stats", "scsi"
-};
-/* Read-only all the same: this one has been written to by uid tricks elsewhere. */
-static const char *const proc_read_only[] = { "sys" };
-
-static int proc_cover(struct root *r, int proc, const char *name, int empty_dir, int empty_file)
-{
-	auto_close int fd = -1;
-	struct stat st;
-	int n;
-
-	if (fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : fail(r, errno, "stat /proc entry", name);
-	fd = mount_clone(S_ISDIR(st.st_mode) ? empty_dir : empty_file, "", false);
-	n = fd < 0 ? fd : mount_attach(fd, proc, name);
-	return n < 0 ? fail(r, -n, "cover /proc entry", name) : 0;
-}
-
-/* Laid over itself, it turns read-only with the rest. */
-static int proc_lock(struct root *r, int proc, const char *name)
-{
-	auto_close int fd = mount_clone(proc, name, true);
-	int n;
-
-	if (fd == -ENOENT)
-		return 0;
-	n = fd < 0 ? fd : mount_attach(fd, proc, name);
-	return n < 0 ? fail(r, -n, "lock /proc entry", name) : 0;
-}
-
-/* Instances count against the caller's own on the host: a box gets a share. The number belongs to its user namespace. */
-static int limit_inotify(struct root *r, int proc)
-{
-	int n;
-
-	if (!(r->plan->layers & LAYER_BIT(USERNS)))
-		return 0; /* it would be the host's */
-	n = fd_write_file_at(proc, "sys/user/max_inotify_instances", "32");
-	return n < 0 && n != -ENOENT ? fail(r, -n, "limit", "inotify instances") : 0;
-}
-
-/* /proc itself stays writable: what a process may say of itself there, it says by writing. */
-static int root_proc(struct root *r)
-{
-	static const char *const hide[] = { "hidepid", "invisible", NULL };
-	auto_close int fd = mount_new("proc", hide, PRIVATE | MOUNT_ATTR_NOEXEC), dir = -1, file = -1;
-	char why[256], remedy[256];
-	int n;
-
-	if (fd < 0) {
-		probe_explain_proc(-fd, why, sizeof(why), remedy, sizeof(remedy));
-		cordon_fail(r->err, CORDON_UNAVAILABLE, -fd, "a fresh /proc is refused (%s)", why);
-		return fail_hint(r->err, "%s", remedy);
-	}
-	if (lay(r, fd, "proc") < 0)
-		return -1;
-	if (mkdirat(r->fd, ".empty", 0555) < 0 || mknodat(r->fd, ".empty-file", S_IFREG | 0444, 0) < 0)
-		return fail(r, errno, "make", ".empty");
-	dir = openat(r->fd, ".empty", O_PATH | O_CLOEXEC);
-	file = openat(r->fd, ".empty-file", O_PATH | O_CLOEXEC);
-	for (size_t i = 0; i < ARRAY_LEN(proc_masked); i++)
-		if (proc_cover(r, fd, proc_masked[i], dir, file) < 0)
-			return -1;
-	for (size_t i = 0; i < ARRAY_LEN(proc_read_only); i++)
-		if (proc_lock(r, fd, proc_read_only[i]) < 0)
-			return -1;
-	if (limit_inotify(r, fd) < 0 || root_restrict(r) < 0)
-		return -1;
-	n = mount_restrict(fd, 0, MOUNT_ATTR_RDONLY, false);
-	return n < 0 ? fail(r, -n, "restrict", "/proc") : 0;
-}
-
-/* What programs need to count processors. */
-static int root_sys(struct root *r)
-{
-	if (mkdirat(r->fd, "sys", 0755) < 0 || mkdirat(r->fd, "sys/devices", 0755) < 0 ||
-	    mkdirat(r->fd, "sys/devices/system", 0755) < 0)
-		return fail(r, errno, "make", "/sys");
-	return lay_host(r, AT_FDCWD, "/sys/devices/system/cpu", "sys/devices/system/cpu");
-}
-
-/* What the plan checked was the inode behind its fd: the path must still lead there. */
-static int take_source(struct root *r, const char *path, int checked)
+/* What the plan checked was the inode behind its fd: the path must still lead there. */ static int
+take_source(struct root *r, const char *path, int checked)
 {
 	auto_close int fd =
 		fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
@@ -474,20 +352,20 @@ static int take_source(struct root *r, const char *path, int checked)
 	int tree;
 
 	if (fd < 0)
-		return fail(r, -fd, "open", path);
+		return root_fail(r, -fd, "open", path);
 	if (fstat(fd, &now) < 0 || fstat(checked, &then) < 0)
-		return fail(r, errno, "stat", path);
+		return root_fail(r, errno, "stat", path);
 	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
 		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built", path);
 	tree = mount_clone(fd, "", true);
-	return tree < 0 ? fail(r, -tree, "take", path) : tree;
+	return tree < 0 ? root_fail(r, -tree, "take", path) : tree;
 }
 
 /* ---- private writable directories ---- */
 
 static int give(struct root *r, int fd, const char *path)
 {
-	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? fail(r, errno, "give", path) : 0;
+	return fchownat(fd, "", r->uid, r->gid, AT_EMPTY_PATH) < 0 ? root_fail(r, errno, "give", path) : 0;
 }
 
 /* Where private directories are taken from: the skeleton itself, or the scratch directory, attached here for the while. */
@@ -513,16 +391,16 @@ static int private_dir(struct root *r, int base, const char *path, mode_t mode)
 	if (place < 0)
 		return -1;
 	if (r->scratch >= 0 && mkdirat(base, name, 0755) < 0 && errno != EEXIST)
-		return fail(r, errno, "make", path);
+		return root_fail(r, errno, "make", path);
 	dir = openat(base, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir < 0 || give(r, dir, path) < 0)
-		return dir < 0 ? fail(r, errno, "open", path) : -1;
+		return dir < 0 ? root_fail(r, errno, "open", path) : -1;
 	if (fchmodat(base, name, mode, 0) < 0)
-		return fail(r, errno, "chmod", path);
+		return root_fail(r, errno, "chmod", path);
 	fd = mount_clone(dir, "", false);
 	n = fd < 0 ? fd : mount_restrict(fd, PRIVATE | noexec(r), 0, false);
 	n = n < 0 ? n : mount_attach(fd, place, "");
-	return n < 0 ? fail(r, -n, "mount", path) : remember_own(r, fd, path);
+	return n < 0 ? root_fail(r, -n, "mount", path) : remember_own(r, fd, path);
 }
 
 static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64_t inodes)
@@ -530,7 +408,7 @@ static int private_tmpfs(struct root *r, const char *path, uint64_t size, uint64
 	auto_close int fd = mount_new_tmpfs(size, inodes, "1777", PRIVATE | noexec(r));
 
 	if (fd < 0)
-		return fail(r, -fd, "mount", path);
+		return root_fail(r, -fd, "mount", path);
 	if (remember_own(r, fd, path) < 0)
 		return -1;
 	return root_attach(r, &fd, path, true);
@@ -548,7 +426,7 @@ static int root_private(struct root *r)
 	auto_close int base = private_base(r);
 
 	if (base < 0)
-		return r->err && r->err->code ? -1 : fail(r, errno, "open", "the private files");
+		return r->err && r->err->code ? -1 : root_fail(r, errno, "open", "the private files");
 	if (private_dir(r, base, r->plan->home, 0755) < 0 || private_dir(r, base, "/dev/shm", 01777) < 0)
 		return -1;
 	if (r->scratch >= 0 ? private_dir(r, base, "/tmp", 01777) < 0
@@ -572,7 +450,7 @@ static int host_mount(struct root *r, const struct plan_mount *m, int prepared)
 		return -1;
 	n = mount_restrict(fd, (m->writable ? PRIVATE : RO) | noexec(r), 0, true);
 	if (n < 0)
-		return fail(r, -n, "restrict", m->source);
+		return root_fail(r, -n, "restrict", m->source);
 	return root_attach(r, &fd, m->dest, m->is_dir);
 }
 
@@ -594,7 +472,7 @@ static int root_code(struct root *r)
 	if (write_file(r, c->path, c->data, c->len, 0644) < 0)
 		return -1;
 	fd = fd_openat2(r->fd, c->path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
-	return fd < 0 ? fail(r, -fd, "open", c->path) : give(r, fd, c->path);
+	return fd < 0 ? root_fail(r, -fd, "open", c->path) : give(r, fd, c->path);
 }
 
 /* ---- the whole ---- */
@@ -637,7 +515,7 @@ static int root_skeleton(struct root *r)
 		privates += r->plan->privates[i].size_bytes;
 	fd = mount_new_tmpfs(rest - privates, skeleton_inodes(r->plan), "0755", PRIVATE);
 	if (fd < 0) {
-		fail(r, -fd, "mount", "tmpfs");
+		root_fail(r, -fd, "mount", "tmpfs");
 		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); "
 							 "--level process does without")
 				     : -1;
@@ -645,7 +523,7 @@ static int root_skeleton(struct root *r)
 	for (size_t i = 0; n < 0 && i < ARRAY_LEN(places); i++)
 		n = mount_attach(fd, AT_FDCWD, places[i]);
 	if (n < 0)
-		return fail(r, -n, "attach", "the root");
+		return root_fail(r, -n, "attach", "the root");
 	if (remember_own(r, fd, "/") < 0)
 		return -1;
 	r->fd = STEAL_FD(fd);
@@ -657,14 +535,14 @@ static int root_enter(struct root *r)
 	int n;
 
 	if (fchdir(r->fd) < 0)
-		return fail(r, errno, "enter", "the root");
+		return root_fail(r, errno, "enter", "the root");
 	if (r->scratch >= 0 && umount2(".scratch", MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
-		return fail(r, errno, "detach", "the scratch directory");
+		return root_fail(r, errno, "detach", "the scratch directory");
 	n = mount_restrict(r->fd, RO | noexec(r), 0, false);
 	if (n < 0)
-		return fail(r, -n, "lock", "the root");
+		return root_fail(r, -n, "lock", "the root");
 	n = mount_pivot();
-	return n < 0 ? fail(r, -n, "pivot to", "the root") : 0;
+	return n < 0 ? root_fail(r, -n, "pivot to", "the root") : 0;
 }
 
 int root_leave_host(struct cordon_error *err)

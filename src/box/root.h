@@ -30,8 +30,16 @@ int root_leave_host(struct cordon_error *err);
 /* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */
 int root_place(struct root *r, const char *path, bool is_dir);
 int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir); /* takes *mount_fd */
-int root_protect(struct root *r);                                              /* box/protect.c */
-int root_lock_exec(struct root *r);                                            /* box/execlock.c */
-int root_copy_in(struct root *r);                                              /* box/copy.c */
+int root_fail(struct root *r, int errnum, const char *what, const char *path); /* -1 */
+/* On the skeleton, which nobody else can reach yet: `rel` is relative and its parent exists. */
+int root_lay(struct root *r, int tree, const char *rel);
+int root_lay_host(struct root *r, int dirfd, const char *source, const char *rel);
+int root_restrict(struct root *r); /* takes the rights of everything laid so far away */
+int root_dev(struct root *r);      /* box/root_kernel.c */
+int root_proc(struct root *r);
+int root_sys(struct root *r);
+int root_protect(struct root *r);   /* box/protect.c */
+int root_lock_exec(struct root *r); /* box/execlock.c */
+int root_copy_in(struct root *r);   /* box/copy.c */
 
 #endif

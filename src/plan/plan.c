@@ -106,7 +106,7 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 
 static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 {
-	struct unit_fault fault;
+	struct unit_fault fault = { 0 };
 	uint64_t usual;
 
 	return unit_parse(options[id].type, options[id].default_text, &usual, &fault) == 0 &&
