@@ -76,13 +76,18 @@ static void test_v2_root(void)
 /* From here on the mount is not the real root, as in a container or for a user. */
 static void test_v2_delegated(void)
 {
-	struct cgroup_who user = { .pid = 10, .parent = 9, .uid = 1000 };
+	/* Whoever is gone does not count: the parent and the stranger are processes that are there. */
+	struct cgroup_who user = { .pid = 10, .parent = getpid(), .uid = 1000 };
 	struct cgroup_host host;
+	char ours[64], others[64];
+
+	snprintf(ours, sizeof(ours), "%d\n10\n", (int)getpid());
+	snprintf(others, sizeof(others), "1\n%d\n10\n", (int)getpid());
 
 	put(base, "cgroup.events", "populated 1\n");
 	put(base, "cgroup.subtree_control", "");
 	group("/app", "cpu memory pids\n", "cpu memory pids\n", "");
-	group("/app/term", "memory pids\n", "", "5\n10\n");
+	group("/app/term", "memory pids\n", "", "1\n10\n");
 	probe(&host, "/app/term", &user);
 	is_str(below(&host), "/app/cordon", "the nearest ancestor that passes controllers on");
 	is_num(host.can, CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS | CGROUP_CAN_CPU | CGROUP_CAN_KILL, "without io");
@@ -93,7 +98,7 @@ static void test_v2_delegated(void)
 	probe(&host, "/app/term", &user);
 	ok(strcmp(below(&host), "/app/term/cordon") == 0 && host.needs_leaf,
 	   "but a group that is ours alone comes first");
-	put(base, "app/term/cgroup.procs", "9\n10\n");
+	put(base, "app/term/cgroup.procs", ours);
 	probe(&host, "/app/term", &user);
 	ok(strcmp(below(&host), "/app/cordon") == 0 && !host.needs_leaf, "and our parent is not moved without need");
 
@@ -102,7 +107,7 @@ static void test_v2_delegated(void)
 	is_str(below(&host), "/app/term/cordon", "our own group, where only our parent lives beside us");
 	ok(host.needs_leaf, "by way of a leaf");
 
-	put(base, "app/term/cgroup.procs", "1\n9\n10\n");
+	put(base, "app/term/cgroup.procs", others);
 	probe(&host, "/app/term", &user);
 	is_num(host.mode, CGROUP_NONE, "not where others live");
 	ok(strstr(host.why, "other processes"), "which is told");
