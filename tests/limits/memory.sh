@@ -49,7 +49,7 @@ PY
 eat() { result --open-files 65536 "${flags[@]}" -- python3 -c "$(cat "$WORK/eat.py")" "$@"; }
 
 # The neighbour runs all along and must not notice.
-box --timeout 50s -- sh -c 'while [ ! -e /tmp/stop ]; do sleep 0.2; echo alive; done' >"$WORK/neighbour" 2>&1 &
+"$CORDON" run --level "$LEVEL" --timeout 50s -- sh -c 'while [ ! -e /tmp/stop ]; do sleep 0.2; echo alive; done' >"$WORK/neighbour" 2>&1 &
 neighbour=$!
 defer kill "$neighbour"
 

@@ -56,4 +56,11 @@ for what in kcore kmsg keys key-users sysrq-trigger timer_list sched_debug inter
 	*) like "$(probe read "/proc/$what")" "$empty" "/proc/$what is empty or closed" ;;
 	esac
 done
+
+# File modes already refuse an unprivileged id; the mount must refuse as well, since ids have been mistaken elsewhere.
+if [ "$LEVEL" = container ]; then
+	flags='import os; print(bool(os.statvfs("/proc/sys").f_flag & os.ST_RDONLY))'
+	is "$(/usr/bin/python3 -c "$flags")" False "control: outside, /proc/sys is mounted writable"
+	is "$(box -- python3 -c "$flags")" True "inside, /proc/sys is mounted read-only"
+fi
 done_testing
