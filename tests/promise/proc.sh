@@ -60,7 +60,11 @@ done
 # File modes already refuse an unprivileged id; the mount must refuse as well, since ids have been mistaken elsewhere.
 if [ "$LEVEL" = container ]; then
 	flags='import os; print(bool(os.statvfs("/proc/sys").f_flag & os.ST_RDONLY))'
-	is "$(/usr/bin/python3 -c "$flags")" False "control: outside, /proc/sys is mounted writable"
+	if [ "$(/usr/bin/python3 -c "$flags")" = True ]; then
+		skip "control: outside, /proc/sys is mounted writable" "this host is itself a container with a read-only /proc/sys"
+	else
+		pass "control: outside, /proc/sys is mounted writable"
+	fi
 	is "$(box -- python3 -c "$flags")" True "inside, /proc/sys is mounted read-only"
 fi
 done_testing
