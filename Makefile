@@ -24,7 +24,11 @@ STATIC_asan :=
 STATIC_coverage :=
 CFLAGS_ALL := -std=gnu17 $(CFLAGS_$(V)) $(HARDEN) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(CFLAGS)
 
-LIB_SRC := $(sort $(wildcard src/base/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
+# What the core is built with, and what it is linked with.
+CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev
+LIBS := -lfyaml -lidn2 -lunistring
+
+LIB_SRC := $(sort $(wildcard src/base/*.c src/net/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN_SRC := $(GEN)/presets.c $(GEN)/seccomp_filters.c
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(GEN_SRC:$(GEN)/%.c=$(B)/gen/%.o)
@@ -58,13 +62,13 @@ $(B)/libcordon.a: $(LIB_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 $(B)/libcordon.so: $(LIB_OBJ)
-	@echo "  CC $@"; $(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+	@echo "  CC $@"; $(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
 	@ln -sfn libcordon.so $(@D)/libcordon.so.0
 $(B)/cordon: $(CLI_OBJ) $(B)/libcordon.a
-	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ -lfyaml -o $@
+	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/cordon.pc: Makefile
 	@mkdir -p $(@D)
-	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml\n' '$(PREFIX)' '$(VERSION)' > $@
+	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml libidn2\n' '$(PREFIX)' '$(VERSION)' > $@
 
 include $(wildcard mk/*.mk)
 

@@ -1,6 +1,6 @@
 # make bench: what a box costs, against a bare process, bubblewrap and OCI runtimes; tables, build/bench/*.svg, results.json and .md.
 # ROUNDS=50 is quicker.
-BENCH_PACKAGES := gcc libc6-dev libfyaml-dev python3 bubblewrap crun runc tar util-linux
+BENCH_PACKAGES := $(CORE_PACKAGES) python3 bubblewrap crun runc tar util-linux
 BENCH := build/bench
 BENCH_CC = $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -static
 STEPS_WRAP = $(shell grep -o 'X([a-z_0-9]*)' bench/steps.h | sed 's/X(\(.*\))/-Wl,--wrap=\1/' | sort -u)
@@ -23,4 +23,4 @@ $(BENCH)/cordon-steps: bench/steps.c bench/steps.h $(CLI_OBJ) $(B)/gen/completio
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -fPIC -c bench/steps.c -o $(BENCH)/steps.o
 	@$(CC) $(STATIC_$(V)) $(STEPS_WRAP) $(BENCH)/steps.o $(CLI_OBJ) $(B)/gen/completions.o \
-		-Wl,--whole-archive $(B)/libcordon.a -Wl,--no-whole-archive -lfyaml -o $@
+		-Wl,--whole-archive $(B)/libcordon.a -Wl,--no-whole-archive $(LIBS) -o $@

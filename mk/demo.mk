@@ -1,5 +1,5 @@
 # make demo: a Python answer from a box, then ten attacks and what stopped them. As root or as an ordinary user.
-DEMO_PACKAGES := gcc libc6-dev libfyaml-dev python3
+DEMO_PACKAGES := $(CORE_PACKAGES) python3
 
 .PHONY: demo
 demo:

@@ -16,8 +16,12 @@ $(FUZZ_B)/gen/%.o: $(GEN)/%.c
 $(FUZZ_B)/libcordon.a: $(FUZZ_OBJ)
 	@rm -f $@
 	ar rcs $@ $^
-$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libcordon.a
-	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ -lfyaml -o $@
+# Fuzzers of src/egress are called egress_NAME.
+$(FUZZ_B)/libegress.a: $(EGRESS_SRC:%.c=$(FUZZ_B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libegress.a $(FUZZ_B)/libcordon.a
+	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) -o $@
 
 .PHONY: fuzz fuzz-replay fuzz-replay-asan $(FUZZ_NAMES:%=fuzz-%)
 fuzz: $(FUZZ_NAMES:%=fuzz-%)
@@ -31,9 +35,9 @@ fuzz-replay:
 ifeq ($(V),asan)
 fuzz-replay-asan: $(FUZZ_NAMES:%=$(B)/fuzz/%)
 	@for name in $(FUZZ_NAMES); do CORDON_CONFIG= HOME=/nonexistent $(B)/fuzz/$$name fuzz/corpus/$$name || exit 1; done
-$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libcordon.a
+$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libegress.a $(B)/libcordon.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $^ $(LDFLAGS_$(V)) -lfyaml -o $@
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $^ $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) -o $@
 endif
 
 -include $(FUZZ_OBJ:.o=.d)

@@ -41,7 +41,7 @@ uninstall:
 
 # build/cordon_VERSION_ARCH.deb: the command; build/libcordon-dev_VERSION_ARCH.deb: the library.
 deb:
-	@sh tools/need.sh dpkg-dev gzip libfyaml-dev
+	@sh tools/need.sh dpkg-dev gzip $(CORE_PACKAGES)
 	@rm -rf build/deb
 	$(MAKE) install V=release PREFIX=/usr DESTDIR=$(CURDIR)/build/deb/root LIBDIR=/usr/lib/$$(dpkg-architecture -qDEB_HOST_MULTIARCH) \
 		ZSHDIR=/usr/share/zsh/vendor-completions

@@ -2,7 +2,7 @@
 LINT_DIRS := src include tests tools examples fuzz bench
 LINT_C := $(shell find $(wildcard $(LINT_DIRS)) -name '*.[ch]' 2>/dev/null | sort)
 LINT_SH := $(shell find . -name '*.sh' -not -path './build/*' -not -path './.git/*' | sort) $(wildcard .ci/run)
-LINT_PACKAGES := clang-format clang-tidy cppcheck shellcheck mandoc bsdextrautils binutils libfyaml-dev
+LINT_PACKAGES := clang-format clang-tidy cppcheck shellcheck mandoc bsdextrautils binutils $(CORE_PACKAGES)
 LINT_CHECKS := lint-format lint-shell lint-layers lint-ban lint-exports lint-size lint-man lint-cppcheck lint-tidy
 
 .PHONY: lint lint-all format $(LINT_CHECKS)

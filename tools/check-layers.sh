@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom: base <- policy, os <- plan <- box; the command line sees cordon.h and base only.
+# Who may include whom: base <- net <- policy, os <- plan <- box, egress; the command line sees cordon.h and base only.
 set -eu
 status=0
 check() { # FOLDER ALLOWED…
@@ -13,14 +13,16 @@ check() { # FOLDER ALLOWED…
 	done
 }
 check base base
-check policy policy base
+check net net base
+check policy policy net base
 check os os base
-check plan plan policy os base
-check box box plan policy os base
+check plan plan policy os net base
+check box box plan policy os net base
+check egress egress os net base
 check cli cli base
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/policy/ | src/os/ | src/plan/ | src/box/ | src/cli/) ;;
+	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/plan/ | src/box/ | src/cli/) ;;
 	*) echo "$folder: no layer of tools/check-layers.sh"; status=1 ;;
 	esac
 done

@@ -12,7 +12,7 @@ umask 022
 
 # What was linked in statically; Debian wants to know it for security updates.
 # shellcheck disable=SC2016  # dpkg's variables, not the shell's
-built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev | sed 's/, $//')
+built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev | sed 's/, $//')
 
 doc_files() { # PACKAGE: copyright and changelog as policy wants them
 	doc=$out/deb/$1/usr/share/doc/$1
@@ -64,7 +64,7 @@ Description: run what an AI agent wants to run behind real walls
  an ordinary user, without a daemon or an image. A policy says what is allowed;
  the result says what happened and what was refused.
 TEXT
-pack libcordon-dev libdevel "Depends: libc6, libfyaml-dev
+pack libcordon-dev libdevel "Depends: libc6, libfyaml-dev, libidn2-dev
 Suggests: pkg-config" <<'TEXT'
 Description: run untrusted code behind real walls - C library
  libcordon gives C programs what the cordon command does: policies, plans, runs
