@@ -15,6 +15,8 @@ enum net_event_kind {
 	NET_EVENT_READY,      /* egress serves; no other field */
 	NET_EVENT_SECRET, /* egress wants the value of the secret in `host`: the reader answers with a struct net_secret_value */
 };
+/* Besides: up_bytes events since the last of these found no room. */
+enum { NET_EVENT_LOST = 100 };
 
 enum net_event_decision {
 	NET_ALLOWED,

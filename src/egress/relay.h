@@ -1,0 +1,48 @@
+/*
+ * Bytes from one socket to the other, both ways, by splice: they do not enter the process. A pipe is borrowed only while it holds
+ * something, so that an idle connection costs two sockets. Half-close, backpressure and resets are carried. Runs in the egress process.
+ */
+#ifndef EGRESS_RELAY_H
+#define EGRESS_RELAY_H
+
+#include "egress/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
+
+enum conn_way { CONN_UP, CONN_DOWN }; /* from the box, to the box */
+
+/* Pipes that nobody uses at the moment. */
+enum { RELAY_PIPES = 16 };
+struct relay_pipe {
+	int read, write;
+};
+struct relay_pipes {
+	struct relay_pipe free[RELAY_PIPES];
+	size_t n;
+};
+void relay_pipes_done(struct relay_pipes *pipes);
+
+struct relay_flow {
+	struct relay_pipe pipe;  /* read -1: none */
+	size_t held;             /* bytes in it */
+	bool readable, writable; /* as far as the last event told: the watch is edge-triggered */
+	bool eof;                /* of the source */
+	bool shut;               /* and passed on */
+};
+
+struct relay {
+	struct relay_flow flow[2]; /* by enum conn_way */
+	struct loop_timer again;   /* it had its share of this turn, or found no pipe */
+};
+
+/* Called by conn_relay(). */
+void relay_start(struct conn *c);
+/* Gives back what it has. Also for one that never started (all zero but for the pipes, see relay_init()). */
+void relay_done(struct conn *c);
+void relay_init(struct relay *relay);
+
+#endif
