@@ -4,7 +4,9 @@
  *
  * Which rules speak for a connection: those of the most specific host pattern that matches the name and has the port (the name itself,
  * then the longest wildcard, then "*"); all of that one pattern together. For a literal address: all address rules
- * that contain it and have the port, else the rules of "*" where private ranges are not touched. A request then passes if one of these rules takes its method and path.
+ * that contain it and have the port, else the rules of "*". A special address (address_special()) must be named: by an address rule
+ * that lies within the special range (10.0.0.0/8 names 10.1.2.3; 0.0.0.0/0 does not), or by allow_private. A request then passes if
+ * one of these rules takes its method and path.
  */
 #ifndef NET_RULE_H
 #define NET_RULE_H
@@ -40,14 +42,31 @@ struct net_rule {
 struct net_rules {
 	enum net_mode mode; /* NET_OPEN is NET_ALLOW with a last rule for "*", every port, tcp */
 	bool read_only;     /* only GET, HEAD, OPTIONS; no upgrades; no tcp, and tls only where it is intercepted */
-	bool allow_private; /* names may resolve to special ranges */
+	bool allow_private; /* names may resolve to special ranges; "*" has them too */
 	struct net_rule *v;
 	size_t n;
 };
 
-/* One rule from its textual form; used by flags and by the wire form of the configuration:
- *	HOST[:PORT[,PORT…]] or ADDRESS/BITS[:PORT…] — see net_rule_parse() in rule.c for what it refuses. */
+/* Which ports a rule has, and as what: the default ones filled in. How many of ret are used. */
+struct net_span {
+	uint16_t first, last;
+	enum net_protocol protocol;
+};
+size_t net_rule_spans(const struct net_rule *rule, struct net_span ret[NET_PORTS_MAX]);
+bool net_rule_port(const struct net_rule *rule, uint16_t port, enum net_protocol *ret);
+/* Does it say anything of requests: methods, paths, a secret? */
+bool net_rule_restricts(const struct net_rule *rule);
+
+/* One rule from its textual form, for flags: HOST[:PORT[,PORT…][/PROTOCOL]] or ADDRESS[/BITS][:PORT…], where a PORT may be a range
+ * (8000-8010): "git.example.com:22/tcp". See net_rule_parse() in rule.c for what it refuses. Not yet checked. */
 int net_rule_parse(const char *text, bool is_address, struct net_rule *ret, struct cordon_error *err);
+/* The same form from the parts of a rule, for its `text`; malloc'd or NULL. Methods, paths and the secret are not in it. */
+char *net_rule_text(const struct net_rule *rule);
+/* Only the ports, "80,8000-8010", into rule->ports, and back: 0, -EINVAL, -E2BIG (more than NET_PORTS_MAX) or -ENOMEM. */
+int net_ports_parse(const char *text, size_t len, struct net_rule *rule);
+void net_ports_text(const struct net_rule *rule, struct str *ret);
+const char *net_protocol_name(enum net_protocol protocol);        /* "tls", "http", "tcp" */
+int net_protocol_parse(const char *text, enum net_protocol *ret); /* 0 or -EINVAL */
 /* Everything a rule must satisfy, whatever it came from: ports without a protocol, methods on tcp, secret without tls or http … */
 int net_rule_check(const struct net_rule *rule, struct cordon_error *err);
 /* Rules against each other: two protocols for the same pattern and port. */
@@ -56,13 +75,20 @@ int net_rule_copy(struct net_rule *to, const struct net_rule *from); /* 0 or -EN
 int net_rules_add(struct net_rules *rules, struct net_rule *rule);   /* takes it, also on failure */
 void net_rule_done(struct net_rule *rule);
 void net_rules_done(struct net_rules *rules);
-/* Everything that `inner` allows `outer` allows as well: narrowing. */
+/* Everything that `inner`, as the only rule and with the outer read_only and allow_private, allows `outer` allows as well: narrowing. Not
+ * even a repeated "*.example.com" is within, where the outer rules say less for api.example.com: ask for the whole set then. */
 bool net_rule_is_within(const struct net_rule *inner, const struct net_rules *outer);
+/* The same for all rules of a set together, its mode, read_only and allow_private. A set is always within itself. */
+bool net_rules_are_within(const struct net_rules *inner, const struct net_rules *outer);
+/* What NET_OPEN has behind all rules: "*", every port as tcp; with read_only 443 as tls and 80 as http. NULL in other modes. */
+const struct net_rule *net_rules_last(const struct net_rules *rules);
 
 /* ---- the decision ---- */
 
+enum { NET_MATCH_MAX = 16 };
+
 struct net_match {
-	const struct net_rule *rules[16]; /* those that speak for the connection; at least one */
+	const struct net_rule *rules[NET_MATCH_MAX]; /* those that speak for the connection; at least one */
 	size_t n;
 	enum net_protocol protocol;
 	bool inspect; /* every request is looked at: methods, paths, a secret or read_only; TLS is terminated for it */
