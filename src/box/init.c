@@ -26,6 +26,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,12 +50,19 @@ static _Noreturn void give_up(struct inside *in, int status)
 	_exit(status);
 }
 
+/* It goes on beside us, to the gate. */
 static pid_t start_payload(struct inside *in)
 {
-	pid_t pid = fork();
+	int gate[2];
+	pid_t pid;
 
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)
+		return -errno;
+	pid = fork();
+	in->gate = gate[pid == 0];
+	fd_close(&gate[pid != 0]);
 	if (pid)
-		return pid;
+		return pid < 0 ? -errno : pid;
 	(void)inside_become_payload(in);
 	give_up(in, 127);
 }
@@ -68,11 +76,6 @@ static int drop(struct inside *in)
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
-	for (int t = 0; in->awaits_cgroup && t < CG_TREES; t++) {
-		int fd = in->cgroup->procs[t];
-
-		fd_close(&fd);
-	}
 	/* With no_new_privs nothing can be gained by executing, and init never executes: no need for the bounding set. */
 	r = caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
 	r = r < 0 ? r : process_no_new_privs();
@@ -206,24 +209,9 @@ static _Noreturn void serve(struct init *init, int signals)
 	}
 }
 
-/* What the keeper made meanwhile. */
-static void await_cgroup(struct inside *in, struct cgroup *cgroup)
-{
-	struct link_message m;
-	size_t n;
-
-	if (!in->awaits_cgroup)
-		return;
-	*cgroup = (struct cgroup)CGROUP_INIT;
-	if (link_receive_fds(in->link, &m, cgroup->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
-		_exit(1);
-	in->cgroup = cgroup;
-}
-
 _Noreturn void init_main(struct inside *in)
 {
 	struct init init = { .in = in };
-	struct cgroup cgroup;
 	struct link_message m;
 	sigset_t child;
 	int fd = -1, r, signals;
@@ -235,17 +223,16 @@ _Noreturn void init_main(struct inside *in)
 		_exit(1);
 	if (in->plan->level == LEVEL_PROCESS)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	if (inside_setup(in) < 0)
+	if (inside_begin(in) < 0)
 		give_up(in, 1);
-	await_cgroup(in, &cgroup);
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &child, NULL);
 	signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-	init.payload = signals < 0 ? -1 : start_payload(in);
-	if (init.payload > 0 && inside_finish(in) < 0)
+	init.payload = signals < 0 ? -errno : start_payload(in);
+	if (init.payload > 0 && inside_setup(in) < 0)
 		give_up(in, 1);
-	r = init.payload < 0 ? -errno : drop(in);
+	r = init.payload < 0 ? init.payload : drop(in);
 	if (r < 0) {
 		cordon_fail(in->err, CORDON_SYSTEM, -r, "start the payload");
 		(void)fail_step(in->err, "init");

@@ -1,9 +1,11 @@
 /*
  * Becoming a box: see inside.h.
  *
- * init runs as root of the box's own user namespace (as the caller's mapped user where there is only one id) and sets up what
- * needs rights. The payload's child then gives them up in an order in which each step still has what it needs:
- * cgroup and limits first, then ids, then Landlock (after every open), then seccomp (last: what comes before needs its syscalls).
+ * init runs as root of the box's own user namespace (as the caller's mapped user where there is only one id) and forks the payload's
+ * child before anything is built: the two work side by side, init on the root, the child on the network namespace and on
+ * what it is. pivot_root takes the child along. They meet at the gate: the child says that it is ready, init that the
+ * host's tree is gone. The child gives its rights up in an order in which each step still has what it needs: cgroup and limits first, then ids,
+ * then, behind the gate, Landlock (after every open) and seccomp (last: what comes before needs its syscalls).
  */
 #include "box/inside.h"
 
@@ -16,11 +18,13 @@
 #include "os/landlock.h"
 #include "os/limits.h"
 #include "os/netns.h"
+#include "os/probe.h"
 #include "os/process.h"
 #include "plan/command.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,16 +93,6 @@ static int setup_names(struct inside *in)
 	return 0;
 }
 
-static int setup_network(struct inside *in)
-{
-	int r;
-
-	if (!(in->namespaces & LAYER_BIT(NETNS)))
-		return 0;
-	r = netns_loopback_up();
-	return r < 0 ? fail(in, -r, "bring loopback up") : 0;
-}
-
 static int setup_root(struct inside *in)
 {
 	struct root r = {
@@ -114,24 +108,35 @@ static int setup_root(struct inside *in)
 
 	if (root_build(&r) < 0)
 		return -1;
-	in->root = r.fd;
-	return pipe2(in->gate, O_CLOEXEC) < 0 ? fail(in, errno, "make the gate") : 0;
+	fd_close(&r.fd);
+	return 0;
 }
 
-int inside_finish(struct inside *in)
+static int setup_leave(struct inside *in)
 {
-	if (in->gate[1] < 0)
-		return 0;
-	if (root_leave_host(in->err) < 0)
-		return fail_step(in->err, "root: leave");
-	if (write(in->gate[1], "", 1) != 1) {
-		fail(in, errno, "open the gate");
-		return fail_step(in->err, "gate");
-	}
-	fd_close(&in->gate[1]);
-	fd_close(&in->gate[0]);
-	fd_close(&in->root);
-	return 0;
+	return root_leave_host(in->err);
+}
+
+/* The child has its network and its cgroup; init follows it into the network. End of file: it failed, and has said why. */
+static int setup_meet(struct inside *in)
+{
+	auto_close int sock = -1;
+	size_t n = 0;
+	char byte;
+	int r;
+
+	if (fd_recv(in->gate, &byte, 1, &sock, 1, &n) != 1)
+		_exit(1);
+	r = n ? netns_enter(sock) : 0;
+	return r < 0 ? fail(in, -r, "join the network namespace") : 0;
+}
+
+static int setup_open(struct inside *in)
+{
+	int r = fd_send(in->gate, "", 1, &in->tty_slave, in->tty_slave >= 0);
+
+	fd_close(&in->gate);
+	return r < 0 ? fail(in, -r, "open the gate") : 0;
 }
 
 static int open_slave(struct inside *in, int master)
@@ -194,19 +199,31 @@ static int setup_work(struct inside *in)
 	return status;
 }
 
-int inside_setup(struct inside *in)
+int inside_begin(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "session", setup_session, 0 }, { "identity", setup_identity, 0 }, { "names", setup_names, 0 },
-		{ "network", setup_network, 0 }, { "root", setup_root, 0 },         { "terminal", setup_terminal, 0 },
-	};
-	static const struct step process_steps[] = {
 		{ "session", setup_session, 0 },
-		{ "work", setup_work, 0 },
-		{ "terminal", setup_terminal, 0 },
+		{ "identity", setup_identity, 0 },
+		{ "names", setup_names, 0 },
 	};
 
 	in->applied |= in->namespaces;
+	return run_steps(in, steps, ARRAY_LEN(steps));
+}
+
+int inside_setup(struct inside *in)
+{
+	static const struct step steps[] = {
+		{ "root", setup_root, 0 }, { "terminal", setup_terminal, 0 }, { "root: leave", setup_leave, 0 },
+		{ "meet", setup_meet, 0 }, { "gate", setup_open, 0 },
+	};
+	static const struct step process_steps[] = {
+		{ "work", setup_work, 0 },
+		{ "terminal", setup_terminal, 0 },
+		{ "meet", setup_meet, 0 },
+		{ "gate", setup_open, 0 },
+	};
+
 	if (in->plan->level == LEVEL_PROCESS)
 		return run_steps(in, process_steps, ARRAY_LEN(process_steps));
 	return run_steps(in, steps, ARRAY_LEN(steps));
@@ -214,31 +231,86 @@ int inside_setup(struct inside *in)
 
 /* ---- the payload's child ---- */
 
+/* A network namespace is most of what namespaces cost: made here, while init builds the root. */
+static int payload_network(struct inside *in)
+{
+	char why[512], remedy[512];
+	int sock;
+
+	if (!has(in, LAYER_BIT(NETNS)))
+		return 0;
+	sock = netns_enter_new();
+	if (sock >= 0) {
+		in->netns = sock;
+		in->applied |= LAYER_BIT(NETNS);
+		return 0;
+	}
+	in->no_sockets = in->plan->may_degrade & LAYER_BIT(NETNS);
+	if (in->no_sockets)
+		return 0;
+	probe_explain_clone(-sock, CLONE_NEWNET, why, sizeof(why), remedy, sizeof(remedy));
+	cordon_fail(in->err, CORDON_UNAVAILABLE, -sock, "a network namespace is refused (%s)", why);
+	return fail_hint(in->err, "%s", remedy);
+}
+
+/* From the keeper, which makes it meanwhile. End of file: it failed, and has said why. */
+static void await_cgroup(struct inside *in, struct cgroup *ret)
+{
+	struct link_message m;
+	size_t n;
+
+	*ret = (struct cgroup)CGROUP_INIT;
+	if (link_receive_fds(in->link, &m, ret->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
+		_exit(1);
+}
+
 static int payload_cgroup(struct inside *in)
 {
-	int r = in->cgroup ? cgroup_join(in->cgroup) : 0;
+	struct cgroup later;
+	const struct cgroup *cgroup = in->cgroup;
+	int r;
 
-	if (in->cgroup)
-		in->applied |= LAYER_BIT(CGROUP);
+	if (in->awaits_cgroup) {
+		await_cgroup(in, &later);
+		cgroup = &later;
+	}
+	if (!cgroup)
+		return 0;
+	in->applied |= LAYER_BIT(CGROUP);
+	r = cgroup_join(cgroup);
 	return r < 0 ? fail(in, -r, "join the cgroup") : 0;
 }
 
-static int payload_session(struct inside *in)
+/* From here on init may read from the link, and needs no more than this of us. */
+static int payload_ready(struct inside *in)
+{
+	int r = fd_send(in->gate, "", 1, &in->netns, in->netns >= 0);
+
+	fd_close(&in->netns);
+	return r < 0 ? fail(in, -r, "meet init") : 0;
+}
+
+static int payload_scheduling(struct inside *in)
 {
 	int r;
 
 	process_restore_signals();
+	r = process_reset_scheduling();
+	return r < 0 ? fail(in, -r, "reset the priority") : 0;
+}
+
+/* Not first: a session is a scheduling group of its own (autogroup), and starts at the end of the queue. */
+static int payload_session(struct inside *in)
+{
+	int r;
+
 	if (setsid() < 0)
 		return fail(in, errno, "setsid");
 	r = process_new_keyring();
 	if (r < 0 && r != -ENOSYS)
 		return fail(in, -r, "get a keyring of its own");
-	r = process_reset_scheduling();
-	if (r < 0)
-		return fail(in, -r, "reset the priority");
-	if (in->tty_slave >= 0 && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
-		return fail(in, errno, "take the terminal");
-	return 0;
+	/* Holds nothing of the host's tree; where pivot_root finds it, it goes along. */
+	return chdir("/") < 0 ? fail(in, errno, "leave the caller's directory") : 0;
 }
 
 static int payload_stdio(struct inside *in)
@@ -345,8 +417,8 @@ static int grant_mounts(struct inside *in, int ruleset, unsigned exec)
 static int grant_container(struct inside *in, int ruleset)
 {
 	unsigned exec = in->plan->exec_lock ? 0 : LANDLOCK_EXEC, rw = LANDLOCK_READ | LANDLOCK_WRITE | exec;
-	int r;
 	const struct grant grants[] = {
+		{ "/", LANDLOCK_READ | exec },
 		{ "/tmp", rw },
 		{ in->plan->home, rw },
 		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
@@ -354,10 +426,6 @@ static int grant_container(struct inside *in, int ruleset)
 		{ "/proc", LANDLOCK_READ | (in->plan->exec_lock ? 0 : LANDLOCK_WRITE) },
 	};
 
-	/* By fd: the rule is for the private root, whatever else is attached there at this moment. */
-	r = landlock_allow(ruleset, in->plan->landlock_abi, in->root, LANDLOCK_READ | exec);
-	if (r < 0)
-		return fail(in, -r, "make the Landlock rule for the root");
 	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0 || grant_mounts(in, ruleset, exec) < 0)
 		return -1;
 	for (size_t i = 0; in->plan->exec_lock && i < in->plan->command_paths.n; i++) {
@@ -450,9 +518,12 @@ static int payload_landlock(struct inside *in)
 
 static int payload_seccomp(struct inside *in)
 {
-	struct seccomp_filter filter = seccomp_choose(&in->plan->seccomp);
+	struct seccomp_options chosen = in->plan->seccomp;
+	struct seccomp_filter filter;
 	int r;
 
+	chosen.no_sockets = chosen.no_sockets || in->no_sockets;
+	filter = seccomp_choose(&chosen);
 	if (!has(in, LAYER_BIT(SECCOMP)))
 		return 0;
 	r = seccomp_install(&filter, in->plan->seccomp.notify);
@@ -472,16 +543,17 @@ static int payload_seccomp(struct inside *in)
 	return 0;
 }
 
-/* End of file instead of a byte: init failed, and has said why. */
+/* Before any path: ".." at the root must not lead into the host's tree. End of file: init failed, and has said why. */
 static int payload_gate(struct inside *in)
 {
+	size_t n = 0;
 	char byte;
 
-	if (in->gate[0] < 0)
-		return 0;
-	fd_close(&in->gate[1]);
-	if (fd_read_full(in->gate[0], &byte, 1) != 1)
+	if (fd_recv(in->gate, &byte, 1, &in->tty_slave, 1, &n) != 1)
 		_exit(127);
+	fd_close(&in->gate);
+	if (n && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
+		return fail(in, errno, "take the terminal");
 	return 0;
 }
 
@@ -528,12 +600,15 @@ static int payload_exec(struct inside *in)
 int inside_become_payload(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "payload session", payload_session, 0 },
+		{ "network", payload_network, 0 },
+		{ "scheduling", payload_scheduling, 0 },
 		{ "cgroup", payload_cgroup, 0 }, /* a real-time process could not join */
-		{ "stdio", payload_stdio, 0 },
+		{ "ready", payload_ready, 0 },
+		{ "payload session", payload_session, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },
-		{ "gate", payload_gate, 0 }, /* before any path: ".." at the root must not lead into the host's tree */
+		{ "gate", payload_gate, 0 },
+		{ "stdio", payload_stdio, 0 },
 		{ "workdir", payload_workdir, 0 }, /* with the payload's own rights */
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
 		{ "landlock", payload_landlock, 0 }, /* after every open */

@@ -10,10 +10,10 @@
 struct inside {
 	const struct cordon_plan *plan;
 	const struct cgroup *cgroup;       /* NULL: none (yet) */
-	bool awaits_cgroup;                /* the keeper sends it while we set up */
+	bool awaits_cgroup;                /* the keeper sends it to the payload's child */
 	int link;                          /* to the keeper */
 	int stdio[3];                      /* the payload's pipes; unused with a terminal */
-	int tty_slave;                     /* -1: none */
+	int tty_slave;                     /* -1: none; the child gets it at the gate */
 	const int *prepared, *prepared_in; /* see box/root.h */
 	int scratch;
 	const char *scratch_path;
@@ -21,18 +21,20 @@ struct inside {
 	unsigned namespaces; /* layers that came with the clone */
 	uid_t uid;           /* the payload's ids as seen from inside */
 	gid_t gid;
-	int root;     /* the new root directory, for Landlock; -1 at process level */
-	int gate[2];  /* the payload's child waits here until init has left the host's tree */
-	int listener; /* seccomp's, on its way to the keeper; -1: none */
-	char *work;   /* process level: the private directory on the host */
+	int gate;        /* between init and the payload's child: see inside_gate() */
+	int netns;       /* a socket in the network namespace, on its way to init; -1: none */
+	bool no_sockets; /* the network namespace was given up: sockets go with it */
+	int listener;    /* seccomp's, on its way to the keeper; -1: none */
+	char *work;      /* process level: the private directory on the host */
 	struct cordon_error *err;
 };
 
-/* init: everything that needs rights. */
+/* init, before the payload's child is forked: who it is. */
+int inside_begin(struct inside *in);
+/* init, while the child gets ready beside it: everything else that needs rights; then the gate is opened. */
 int inside_setup(struct inside *in);
-/* init, while the payload's child gets ready: what takes time. Then the gate is opened. */
-int inside_finish(struct inside *in);
-/* The payload's child: takes its rights away one by one and executes. Returns only on failure. */
+/* The payload's child: its network and its limits, takes its rights away one by one, waits at the gate, executes. Returns only on
+ * failure. */
 int inside_become_payload(struct inside *in);
 
 #endif

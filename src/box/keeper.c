@@ -33,7 +33,7 @@ enum {
 	END_PROCESS_MS = 25000, /* the same at process level, where init has to find them one by one */
 	DESCEND_MS = 5000,
 	COLLECT_MS = 120000, /* copying out */
-	IO_LATER_US = 20000, /* a run that lasts this long gets its disk rates on v1 */
+	LATER_US = 20000,    /* a run that lasts this long gets its CPU share and disk rates on v1 */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
 	MEDIATED_US = 100000,
@@ -108,9 +108,8 @@ static void from_init(struct keeper *k)
 		k->started_us = clock_us();
 		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
-		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 &&
-		    (k->plan->limits.read_bps || k->plan->limits.write_bps))
-			k->io_us = k->started_us + IO_LATER_US;
+		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1)
+			k->later_us = k->started_us + LATER_US;
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
@@ -257,18 +256,16 @@ static void on_guard(struct keeper *k, uint64_t now)
 	keeper_end(k);
 }
 
-/* Disk rates on v1: a tree of its own, for runs that last. */
-static void on_io(struct keeper *k)
+/* On v1 these have trees of their own: for runs that last. */
+static void on_later(struct keeper *k)
 {
-	const struct cgroup_limits limits = { .read_bps = k->plan->limits.read_bps,
-					      .write_bps = k->plan->limits.write_bps };
 	struct cordon_error err = { 0 };
-	int r = cgroup_add_io(&k->cgroup, &limits);
+	int r = cgroup_add_later(&k->cgroup, &k->cgroup_limits);
 
-	k->io_us = UINT64_MAX;
+	k->later_us = UINT64_MAX;
 	if (r == 0)
 		return;
-	cordon_fail(&err, CORDON_SYSTEM, -r, "limit the disk rates");
+	cordon_fail(&err, CORDON_SYSTEM, -r, "limit CPU and disk rates");
 	(void)fail_step(&err, "cgroup");
 	note_error(k, &err);
 	k->report.cancelled = true;
@@ -285,8 +282,8 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 		at = k->throttle_us;
 	if (k->guard_us > now && k->guard_us < at)
 		at = k->guard_us;
-	if (!k->ending && k->io_us < at)
-		at = k->io_us;
+	if (!k->ending && k->later_us < at)
+		at = k->later_us;
 	if (at <= now)
 		return 0;
 	at = (at - now + 999) / 1000;
@@ -317,8 +314,8 @@ static bool keeper_turn(struct keeper *k)
 		from_front(k);
 	if (fds[2].revents && !fds[0].revents) /* all that init said has been heard */
 		return false;
-	if (!k->ending && now >= k->io_us)
-		on_io(k);
+	if (!k->ending && now >= k->later_us)
+		on_later(k);
 	if (now >= k->deadline_us)
 		on_deadline(k);
 	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
@@ -361,7 +358,8 @@ static void keeper_account(struct keeper *k)
 	k->report.limits_by_watch = k->plan->limits_by_watch;
 	if (!k->has_cgroup || cgroup_read_usage(&k->cgroup, &usage) < 0)
 		return;
-	if (usage.cpu_us)
+	/* The group's account begins later than the run on v1; init's misses whom nobody waited for. */
+	if (usage.cpu_us > k->report.cpu_us)
 		k->report.cpu_us = usage.cpu_us;
 	if (usage.memory_peak_bytes)
 		k->report.memory_peak_bytes = usage.memory_peak_bytes;
@@ -442,7 +440,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .listener = -1,
 			    .prepared = PREPARED_INIT,
 			    .deadline_us = UINT64_MAX,
-			    .io_us = UINT64_MAX };
+			    .later_us = UINT64_MAX };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 
 	if (plan->level == LEVEL_PROCESS)

@@ -25,23 +25,21 @@
 static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 {
 	const struct plan_limits *l = &k->plan->limits;
-	struct cgroup_limits limits;
 	int r;
 
 	if (!(k->plan->layers & LAYER_BIT(CGROUP)))
 		return 0;
 	r = prepare_scope(k->plan, k->owner);
-	limits = (struct cgroup_limits){
+	k->cgroup_limits = (struct cgroup_limits){
 		.memory_bytes = k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
 		.processes = k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
 		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
-		/* On v1 they come later: on_io(). */
-		.read_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->read_bps,
-		.write_bps = k->plan->cgroup.mode == CGROUP_V1 ? 0 : l->write_bps,
+		.read_bps = l->read_bps,
+		.write_bps = l->write_bps,
 		.kill = k->plan->level == LEVEL_PROCESS,
 	};
 	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
-		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &limits);
+		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &k->cgroup_limits);
 		k->has_cgroup = r == 0;
 	}
 	if (r == 0)
@@ -57,10 +55,9 @@ static uint64_t clone_flags(unsigned layers)
 		unsigned layer;
 		uint64_t flag;
 	} rows[] = {
-		{ LAYER_BIT(USERNS), CLONE_NEWUSER },     { LAYER_BIT(MOUNTNS), CLONE_NEWNS },
-		{ LAYER_BIT(PIDNS), CLONE_NEWPID },       { LAYER_BIT(NETNS), CLONE_NEWNET },
-		{ LAYER_BIT(IPCNS), CLONE_NEWIPC },       { LAYER_BIT(UTSNS), CLONE_NEWUTS },
-		{ LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
+		{ LAYER_BIT(USERNS), CLONE_NEWUSER }, { LAYER_BIT(MOUNTNS), CLONE_NEWNS },
+		{ LAYER_BIT(PIDNS), CLONE_NEWPID },   { LAYER_BIT(IPCNS), CLONE_NEWIPC },
+		{ LAYER_BIT(UTSNS), CLONE_NEWUTS },   { LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
 	};
 	uint64_t flags = 0;
 
@@ -70,9 +67,10 @@ static uint64_t clone_flags(unsigned layers)
 	return flags;
 }
 
+/* Those that come with the clone; the network follows in the payload's child. */
 #define NAMESPACES                                                                                         \
-	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) | LAYER_BIT(IPCNS) | \
-	 LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS))
+	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
+	 LAYER_BIT(CGROUPNS))
 
 /* At container level the group is made while init builds its root. */
 static bool cgroup_comes_later(const struct cordon_plan *plan)
@@ -110,9 +108,9 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.link = link,
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
-		.root = -1,
+		.gate = -1,
+		.netns = -1,
 		.listener = -1,
-		.gate = { -1, -1 },
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
 		.scratch = k->prepared.scratch,
@@ -163,8 +161,6 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
 	if (pid < 0 && (k->plan->may_degrade & k->plan->layers & NAMESPACES)) {
 		k->plan->degraded |= k->plan->may_degrade & k->plan->layers & NAMESPACES;
 		k->plan->layers &= ~k->plan->degraded;
-		if (k->plan->degraded & LAYER_BIT(NETNS))
-			k->plan->seccomp.no_sockets = true;
 		pid = process_clone(clone_flags(k->plan->layers), &k->init);
 	}
 	if (pid == 0)

@@ -13,10 +13,11 @@ struct keeper {
 	char owner[OWNER_NAME_MAX];
 	struct prepared prepared;
 	struct cgroup cgroup;
+	struct cgroup_limits cgroup_limits;
 	bool has_cgroup;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, io_us, denied, mediated,
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, later_us, denied, mediated,
 		mediated_us;
 	bool ending, done, front_gone, swept;
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */

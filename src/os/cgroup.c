@@ -50,7 +50,7 @@ static int make_directory(const struct cgroup_host *host, int tree, const char *
 	return mkdir(path, 0755) < 0 ? -errno : 0;
 }
 
-static int open_tree(struct cgroup *cg, int tree, bool joined)
+static int open_tree(struct cgroup *cg, int tree)
 {
 	bool shared = same_as_earlier(cg, tree);
 	char path[PATH_SIZE];
@@ -67,24 +67,45 @@ static int open_tree(struct cgroup *cg, int tree, bool joined)
 			rmdir(path);
 		return r;
 	}
-	if (shared || !joined)
+	if (shared)
 		return 0;
 	/* v1: for one thread that joins, "tasks" needs no lock over all thread groups, which waits for a grace period. */
 	cg->procs[tree] = openat(cg->dir[tree], tree == CG_UNIFIED ? "cgroup.procs" : "tasks", O_WRONLY | O_CLOEXEC);
 	return cg->procs[tree] < 0 ? -errno : 0;
 }
 
-/* Memory is always there, for the peak; the unified tree too, for the kill and the CPU time. */
-static bool wants_tree(int tree, const struct cgroup_limits *limits)
+/* Beside v1, joining the unified tree waits for a grace period (milliseconds after a pause): only for its kill, or where nothing
+ * else tells CPU time. */
+static bool joins_unified(const struct cgroup_host *host, const struct cgroup_limits *limits)
 {
+	return host->mode == CGROUP_V2 || limits->kill || !host->has_cpuacct;
+}
+
+/* In the order in which directories are made; they are removed the other way round. The first that a host has is where orphans are
+ * looked for, and every group is in it: memory is always there, for the peak. */
+static const enum cgroup_tree order[CG_TREES] = {
+	CG_MEMORY, CG_UNIFIED, CG_PIDS, CG_CPU, CG_BLKIO, CG_CPUACCT,
+};
+
+/* v1: what a run that ends at once does not live to need comes with cgroup_add_later(). */
+static bool comes_later(int tree)
+{
+	return tree == CG_CPU || tree == CG_BLKIO || tree == CG_CPUACCT;
+}
+
+static bool wants_tree(const struct cgroup_host *host, int tree, const struct cgroup_limits *limits)
+{
+	if (!host->parent[tree][0])
+		return false;
 	switch ((enum cgroup_tree)tree) {
+	case CG_UNIFIED:
+		return joins_unified(host, limits);
 	case CG_PIDS:
 		return limits->processes;
 	case CG_CPU:
 		return limits->cpu_milli;
 	case CG_BLKIO:
 		return limits->read_bps || limits->write_bps;
-	case CG_UNIFIED:
 	case CG_MEMORY:
 	case CG_CPUACCT:
 	case CG_TREES:
@@ -100,21 +121,14 @@ static bool can_hold(unsigned can, const struct cgroup_limits *limits)
 	       (!(limits->read_bps || limits->write_bps) || can & CGROUP_CAN_IO);
 }
 
-/* Beside v1 the unified directory tells orphans; joining it waits for a grace period (milliseconds after a pause), so that
- * is done only for its kill, or where nothing else tells CPU time. */
-static bool joins_unified(const struct cgroup_host *host, const struct cgroup_limits *limits)
-{
-	return host->mode == CGROUP_V2 || limits->kill || !host->has_cpuacct;
-}
-
 static int build(struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	int r;
 
-	for (int t = 0; t < CG_TREES; t++) {
-		if (!cg->host->parent[t][0] || !wants_tree(t, limits))
+	for (int i = 0; i < CG_TREES; i++) {
+		if (comes_later(order[i]) || !wants_tree(cg->host, order[i], limits))
 			continue;
-		r = open_tree(cg, t, t != CG_UNIFIED || joins_unified(cg->host, limits));
+		r = open_tree(cg, order[i]);
 		if (r < 0)
 			return r;
 	}
@@ -174,19 +188,29 @@ static int move_all(int from, int to)
 	return moved;
 }
 
-int cgroup_add_io(struct cgroup *cg, const struct cgroup_limits *limits)
+/* A child that is forked meanwhile appears where its parent was: the next pass finds it. */
+static int move_until_still(int from, int to)
 {
-	int r, moved = 1;
+	int moved = 1;
 
-	if (!cg->host || cg->host->mode != CGROUP_V1 || cg->dir[CG_BLKIO] >= 0 || cg->dir[CG_MEMORY] < 0)
+	for (int pass = 0; moved > 0 && pass < MOVE_PASSES; pass++)
+		moved = move_all(from, to);
+	return moved < 0 ? moved : 0;
+}
+
+int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits)
+{
+	int r = 0;
+
+	if (!cg->host || cg->host->mode != CGROUP_V1 || cg->dir[CG_MEMORY] < 0)
 		return 0;
-	r = open_tree(cg, CG_BLKIO, true);
-	r = r < 0 ? r : cgroup_write_io(cg, limits);
-	/* A child that is forked meanwhile appears where its parent was: the next pass finds it. */
-	for (int pass = 0; r == 0 && moved > 0 && pass < MOVE_PASSES; pass++) {
-		moved = move_all(cg->dir[CG_MEMORY], cg->dir[CG_BLKIO]);
-		r = moved < 0 ? moved : 0;
-	}
+	for (int i = 0; r == 0 && i < CG_TREES; i++)
+		if (comes_later(order[i]) && cg->dir[order[i]] < 0 && wants_tree(cg->host, order[i], limits))
+			r = open_tree(cg, order[i]);
+	r = r < 0 ? r : cgroup_write_later(cg, limits);
+	for (int t = 0; r == 0 && t < CG_TREES; t++)
+		if (comes_later(t) && cg->procs[t] >= 0)
+			r = move_until_still(cg->dir[CG_MEMORY], cg->dir[t]);
 	return r;
 }
 
@@ -238,11 +262,11 @@ static int remove_directory(const char *path)
 /* The tree whose directory is made first and removed last: whatever is left in another shows there too. */
 static int first_tree(const struct cgroup_host *host)
 {
-	int t = 0;
+	int i = 0;
 
-	while (t < CG_TREES - 1 && !host->parent[t][0])
-		t++;
-	return t;
+	while (i < CG_TREES - 1 && !host->parent[order[i]][0])
+		i++;
+	return order[i];
 }
 
 int cgroup_destroy_named(const struct cgroup_host *host, const char *name)
@@ -252,7 +276,9 @@ int cgroup_destroy_named(const struct cgroup_host *host, const char *name)
 
 	if (!*name || strchr(name, '/'))
 		return -EINVAL;
-	for (int t = CG_TREES - 1; t >= 0; t--) {
+	for (int i = CG_TREES - 1; i >= 0; i--) {
+		int t = order[i];
+
 		if (!host->parent[t][0])
 			continue;
 		if (r < 0 && t == first_tree(host)) /* stays, so that the next sweep finds the rest */
@@ -271,7 +297,9 @@ int cgroup_destroy(struct cgroup *cg)
 
 	if (!cg->host)
 		return 0;
-	for (int t = CG_TREES - 1; t >= 0; t--) {
+	for (int i = CG_TREES - 1; i >= 0; i--) {
+		int t = order[i];
+
 		if (cg->dir[t] < 0)
 			continue;
 		if (r < 0 && t == first_tree(cg->host))

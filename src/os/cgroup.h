@@ -64,9 +64,9 @@ struct cgroup {
  * plan decides, never this. */
 int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char *name,
 		  const struct cgroup_limits *limits);
-/* v1: disk rates need a tree of their own, which a short run does not live to need. Makes it now and moves everything that is in the
- * group there, until nobody new appears. On v2 the rates come with cgroup_create(). */
-int cgroup_add_io(struct cgroup *cg, const struct cgroup_limits *limits);
+/* v1: the CPU share, its account and the disk rates have trees of their own, which a short run does not live to need. Makes them now and
+ * moves everything that is in the group there, until nobody new appears. On v2 all of it comes with cgroup_create(). */
+int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits);
 /* The calling process joins. Async-signal-safe. */
 int cgroup_join(const struct cgroup *cg);
 /* The same for one that clone3(CLONE_INTO_CGROUP) with dir[CG_UNIFIED] has put there already: nothing at

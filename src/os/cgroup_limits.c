@@ -112,7 +112,7 @@ static int write_memory_v1(int dir, uint64_t bytes)
 /* Throttling on v1 holds for reads and for direct and synchronous writes: buffered writes are written back
  * later by the kernel in the root group's name. v2 accounts them where the file system takes part (ext4,
  * xfs, btrfs, f2fs). */
-int cgroup_write_io(const struct cgroup *cg, const struct cgroup_limits *limits)
+static int write_io_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
 	static const char *const files[] = { "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device" };
 	const uint64_t bps[] = { limits->read_bps, limits->write_bps };
@@ -136,14 +136,21 @@ int cgroup_write_io(const struct cgroup *cg, const struct cgroup_limits *limits)
 
 static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 {
-	uint64_t quota, period;
 	int r = 0;
 
 	if (limits->memory_bytes)
 		r = write_memory_v1(cg->dir[CG_MEMORY], limits->memory_bytes);
 	if (r == 0 && limits->processes)
 		r = write_number(cg->dir[CG_PIDS], "pids.max", limits->processes);
-	if (r == 0 && limits->cpu_milli) {
+	return r;
+}
+
+int cgroup_write_later(const struct cgroup *cg, const struct cgroup_limits *limits)
+{
+	uint64_t quota, period;
+	int r = 0;
+
+	if (limits->cpu_milli) {
 		cpu_quota(limits->cpu_milli, &quota, &period);
 		if (period != 100000) /* which it is by default */
 			r = write_number(cg->dir[CG_CPU], "cpu.cfs_period_us", period);
@@ -151,7 +158,7 @@ static int write_v1(const struct cgroup *cg, const struct cgroup_limits *limits)
 			r = write_number(cg->dir[CG_CPU], "cpu.cfs_quota_us", quota);
 	}
 	if (r == 0 && (limits->read_bps || limits->write_bps))
-		r = cgroup_write_io(cg, limits);
+		r = write_io_v1(cg, limits);
 	return r;
 }
 

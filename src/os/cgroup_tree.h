@@ -18,7 +18,7 @@ void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *ow
 
 /* The limits into the directories that are open; -ENOENT on v2 where a controller is not enabled yet. */
 int cgroup_write_limits(const struct cgroup *cg, const struct cgroup_limits *limits);
-int cgroup_write_io(const struct cgroup *cg, const struct cgroup_limits *limits); /* v1, the rates alone */
+int cgroup_write_later(const struct cgroup *cg, const struct cgroup_limits *limits); /* v1: share and rates */
 /* v2: enables what can be enabled from the parent's parent down, after emptying it where host->needs_leaf. */
 int cgroup_enable(const struct cgroup_host *host);
 /* CGROUP_CAN_* of a list such as cgroup.controllers holds. */

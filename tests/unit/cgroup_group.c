@@ -90,6 +90,7 @@ static void test_limits(void)
 		return;
 	ok(cgroup_create(&(struct cgroup)CGROUP_INIT, &host, name, &limits) == -EEXIST,
 	   "the same name twice is refused");
+	ok(cgroup_add_later(&cg, &limits) == 0, "what v1 has trees of its own for comes later");
 	status = run_inside(&cg, burn);
 	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a process that behaves ends by itself");
 	ok(cgroup_read_cpu_us(&cg) > 1000, "its CPU time is accounted");
