@@ -60,14 +60,14 @@ const struct http_field *http_find(const struct http_head *head, const char *nam
  * refused (HTTP_BAD). */
 struct http_flow {
 	enum http_body kind;
-	uint64_t left;  /* of the body, or of the chunk */
-	unsigned state; /* of the chunk reader */
-	char line[20];
-	size_t line_len;
+	uint64_t left;   /* of the body, or of the chunk */
+	unsigned state;  /* of the chunk reader */
+	unsigned digits; /* of the chunk's size, so far */
 	bool done;
 };
 void http_flow_init(struct http_flow *flow, const struct http_head *head);
-/* Looks at data; *ret_len is how many of its bytes belong to this body (framing and all). HTTP_OK: flow->done tells whether that was the end. */
+/* Looks at data; *ret_len is how many of its bytes belong to this body (framing and all). HTTP_OK: flow->done tells whether that was the end.
+ * HTTP_BAD: *ret_len bytes were well, and nothing more can pass. Never HTTP_MORE. */
 enum http_status http_flow_pass(struct http_flow *flow, const char *data, size_t len, size_t *ret_len,
 				const char **why);
 
