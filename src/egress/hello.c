@@ -272,7 +272,7 @@ static enum hello_status parse_message(struct reader r, struct hello *ret, const
 static enum hello_status parse_records(const uint8_t *data, size_t len, size_t total, struct hello *ret,
 				       const char **why)
 {
-	uint8_t message[MESSAGE_MAX];
+	uint8_t message[MESSAGE_MAX] = { 0 };
 
 	*ret = (struct hello){ 0 };
 	join_records(data, len, message);
