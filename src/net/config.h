@@ -28,7 +28,11 @@ struct net_config {
 };
 
 int net_config_encode(const struct net_config *config, struct str *ret); /* 0 or -ENOMEM */
+/* Strict: what is unknown, twice, out of place or would not pass net_rule_check(), net_rules_check() and net_secret_check() is an error.
+ * decode(encode(x)) is x without the `from` of its secrets. */
 int net_config_decode(const char *data, size_t len, struct net_config *ret, struct cordon_error *err);
+/* Name, header and placeholder are such. */
+int net_secret_check(const struct net_secret *secret, struct cordon_error *err);
 int net_config_copy(struct net_config *to, const struct net_config *from); /* 0 or -ENOMEM */
 void net_config_done(struct net_config *config);
 const struct net_secret *net_config_secret(const struct net_config *config, const char *name);

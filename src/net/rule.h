@@ -56,6 +56,8 @@ size_t net_rule_spans(const struct net_rule *rule, struct net_span ret[NET_PORTS
 bool net_rule_port(const struct net_rule *rule, uint16_t port, enum net_protocol *ret);
 /* Does it say anything of requests: methods, paths, a secret? */
 bool net_rule_restricts(const struct net_rule *rule);
+/* May a secret be called that? As variables of an environment are. */
+bool net_secret_name(const char *name);
 
 /* One rule from its textual form, for flags: HOST[:PORT[,PORT…][/PROTOCOL]] or ADDRESS[/BITS][:PORT…], where a PORT may be a range
  * (8000-8010): "git.example.com:22/tcp". See net_rule_parse() in rule.c for what it refuses. Not yet checked. */

@@ -92,7 +92,7 @@ static int check_requests(const struct net_rule *rule, struct cordon_error *err)
 	return 0;
 }
 
-static bool secret_name_valid(const char *name)
+bool net_secret_name(const char *name)
 {
 	size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
 
@@ -115,7 +115,7 @@ static int check_use(const struct net_rule *rule, struct cordon_error *err)
 			return refuse(rule, err, "methods, paths and secrets need tls or http, not tcp");
 		tls = tls || spans[i].protocol == NET_TLS;
 	}
-	if (rule->secret && !secret_name_valid(rule->secret))
+	if (rule->secret && !net_secret_name(rule->secret))
 		return refuse(rule, err, "'%s' is not the name of a secret", rule->secret);
 	if (rule->ech && !tls)
 		return refuse(rule, err, "ech is a matter of tls");
