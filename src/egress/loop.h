@@ -14,8 +14,8 @@
 struct loop;
 
 struct loop_io {
-	int fd; /* -1: not watched */
-	uint32_t events;
+	int fd;
+	uint32_t events;                                    /* 0: not watched */
 	void (*ready)(struct loop_io *io, uint32_t events); /* what epoll says; EPOLLERR and EPOLLHUP come unasked */
 };
 
@@ -33,7 +33,7 @@ void loop_free(struct loop *loop);
 
 /* events: EPOLLIN, EPOLLOUT, EPOLLRDHUP, with EPOLLET or without. Watching twice changes the events. 0 or -errno. */
 int loop_watch(struct loop *loop, struct loop_io *io, int fd, uint32_t events);
-/* Before the fd is closed. Also for what is not watched (io->fd -1 or all zero with no `ready`). */
+/* Before the fd is closed. Also for what is not watched (zeroed). */
 void loop_unwatch(struct loop *loop, struct loop_io *io);
 
 /* The time when this turn began: good enough for deadlines, and free. */

@@ -23,8 +23,8 @@ void pool_done(struct pool *pool);
 /* The address (host order) of a normalised name, a new one if need be; 0: none is left, or no memory. */
 uint32_t pool_address(struct pool *pool, const char *name);
 /* Whom it stands for; NULL: nobody. The name lives as long as the pool. */
-const char *pool_name(const struct pool *pool, uint32_t address);
+const char *pool_name(const struct pool *pool, const struct net_address *address);
 /* Within the range that is set aside, given or not. */
-bool pool_contains(uint32_t address);
+bool pool_contains(const struct net_address *address);
 
 #endif
