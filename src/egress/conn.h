@@ -49,6 +49,8 @@ struct conn {
 	void *engine;                   /* the engine's own; it is asked to free it while the stage is CONN_ENGINE */
 	char reason[160];               /* why a dial failed; also for the event */
 	enum net_event_decision failed; /* what kind of failure that was: NET_REFUSED (by address) or NET_FAILED */
+	const char *allow; /* for the event: what would have allowed it, where that is no rule for the place */
+	bool connected;    /* the idle timeout counts */
 };
 
 /* A connection that a listener accepted; takes the fd. `port` is the listener's. */

@@ -61,6 +61,9 @@ void egress_event(struct egress *egress, const struct net_event *event);
 void egress_event_init(struct net_event *event, enum net_event_kind kind);
 /* Copies into one of the fields of an event: printable ASCII, cut to fit. */
 void egress_event_text(char *to, size_t size, const char *text);
+/* The rule that would allow it, as a flag; nothing where no rule could. */
+void egress_event_allow(const struct egress *egress, struct net_event *event, const char *name,
+			const struct net_address *address, uint16_t port);
 /* Asks the front for a secret's value: engine.secret() gets the answer. */
 void egress_want_secret(struct egress *egress, const char *name);
 /* Begins to serve the event socket. 0 or -errno. */
@@ -68,7 +71,9 @@ int egress_events_start(struct egress *egress, int fd);
 /* At the end: what is queued, waiting for its reader at most so long. */
 void egress_events_flush(struct egress *egress, unsigned timeout_ms);
 
-/* Everything that it holds; also a half-built one (zeroed, fds -1). */
+/* Loop, pool, resolver, buckets, from egress->config; everything else is zero before. Reads /etc/resolv.conf. */
+int egress_init(struct egress *egress, struct cordon_error *err);
+/* Ends every connection, tells what is left to tell, and frees everything; also after a failed egress_init(). */
 void egress_done(struct egress *egress);
 
 #endif

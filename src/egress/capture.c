@@ -1,0 +1,232 @@
+/*
+ * What was opened in the gateway and handed over: see capture.h. Fds arrive while the box is being built (so that egress starts beside it)
+ * and, in open mode, whenever a port is first wanted. Runs in the egress process.
+ */
+#include "egress/capture.h"
+
+#include "base/fd.h"
+#include "egress/conn.h"
+#include "net/start.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* How many are accepted in one turn; how long a listener rests when there is no fd left. LISTENERS_MAX bounds open mode. */
+enum { ACCEPT_ROUNDS = 64, ACCEPT_REST_MS = 100, LISTENERS_MAX = 4096 };
+
+struct listener {
+	struct listener *next;
+	struct egress *egress;
+	struct loop_io io;
+	struct loop_timer rest;
+	int fd;
+	uint16_t port;
+};
+
+struct capture {
+	struct egress *egress;
+	int fd, helper;
+	struct loop_io io, helper_io;
+	struct listener *listeners;
+	size_t listener_count;
+	struct dns_service *dns[2]; /* UDP, TCP */
+	uint8_t ports[65536 / 8];   /* somebody listens there, or it was asked for */
+	bool complete;
+};
+
+static void listener_ready(struct loop_io *io, uint32_t events)
+{
+	struct listener *listener = LOOP_OWNER(io, struct listener, io);
+
+	(void)events;
+	for (unsigned i = 0; i < ACCEPT_ROUNDS; i++) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd >= 0) {
+			conn_accept(listener->egress, fd, listener->port);
+			continue;
+		}
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			loop_unwatch(listener->egress->loop, io);
+			(void)loop_timer_in(listener->egress->loop, &listener->rest, ACCEPT_REST_MS);
+			return;
+		}
+		if (errno != ECONNABORTED && errno != EINTR)
+			return;
+	}
+}
+
+static void listener_rested(struct loop_timer *timer)
+{
+	struct listener *listener = LOOP_OWNER(timer, struct listener, rest);
+
+	(void)loop_watch(listener->egress->loop, &listener->io, listener->fd, EPOLLIN);
+}
+
+static int listener_add(struct capture *capture, int *fd, uint16_t port)
+{
+	struct listener *listener;
+	int r;
+
+	if (capture->listener_count == LISTENERS_MAX)
+		return -ENOSPC;
+	listener = calloc(1, sizeof(*listener));
+	if (!listener)
+		return -ENOMEM;
+	listener->egress = capture->egress;
+	listener->port = port;
+	listener->io.ready = listener_ready;
+	listener->rest.due = listener_rested;
+	r = loop_watch(capture->egress->loop, &listener->io, *fd, EPOLLIN);
+	if (r < 0) {
+		free(listener);
+		return r;
+	}
+	listener->fd = STEAL_FD(*fd);
+	listener->next = capture->listeners;
+	capture->listeners = listener;
+	capture->listener_count++;
+	capture->ports[port / 8] |= (uint8_t)(1u << port % 8);
+	return 0;
+}
+
+static int capture_add(struct capture *capture, int *fd, unsigned kind, uint16_t port)
+{
+	int r = fd_set_nonblock(*fd, true);
+
+	if (r < 0)
+		return r;
+	switch (kind) {
+	case NET_CAPTURE_DNS_UDP:
+	case NET_CAPTURE_DNS_TCP:
+		if (capture->dns[kind == NET_CAPTURE_DNS_TCP])
+			return -EEXIST;
+		return dns_service_start(capture->egress, STEAL_FD(*fd), kind == NET_CAPTURE_DNS_TCP,
+					 &capture->dns[kind == NET_CAPTURE_DNS_TCP]);
+	case NET_CAPTURE_PACKET:
+		return attempts_start(capture->egress, STEAL_FD(*fd));
+	case NET_CAPTURE_LISTENER:
+		return listener_add(capture, fd, port);
+	default:
+		return -EINVAL;
+	}
+}
+
+static void say_ready(struct egress *egress)
+{
+	struct net_event event;
+
+	egress_event_init(&event, NET_EVENT_READY);
+	egress_event(egress, &event);
+}
+
+/* One message: 1, 0 at the end of file or where it cannot be used, -EAGAIN. */
+static int capture_receive(struct capture *capture, int sock)
+{
+	struct net_capture message = { 0 };
+	int fds[NET_CAPTURE_MAX];
+	size_t n = 0;
+	ssize_t len = fd_recv(sock, &message, sizeof(message), fds, NET_CAPTURE_MAX, &n);
+	bool good;
+
+	if (len == -EAGAIN || len == -EINTR)
+		return -EAGAIN;
+	if (len <= 0)
+		return 0;
+	good = len == (ssize_t)sizeof(message) && message.count == n;
+	for (size_t i = 0; i < n; i++) {
+		if (good && capture_add(capture, &fds[i], message.fds[i].kind, message.fds[i].port) < 0)
+			good = false;
+		fd_close(&fds[i]);
+	}
+	/* A capture that is there only in part would be a network that works only in part: there is none, then. */
+	if (!good)
+		return 0;
+	if (message.complete && !capture->complete) {
+		capture->complete = true;
+		say_ready(capture->egress);
+	}
+	return 1;
+}
+
+static void capture_ready(struct loop_io *io, uint32_t events)
+{
+	struct capture *capture = LOOP_OWNER(io, struct capture, io);
+
+	(void)events;
+	if (capture_receive(capture, capture->fd) == 0)
+		loop_stop(capture->egress->loop);
+}
+
+static void helper_ready(struct loop_io *io, uint32_t events)
+{
+	struct capture *capture = LOOP_OWNER(io, struct capture, helper_io);
+
+	(void)events;
+	if (capture_receive(capture, capture->helper) == 0) {
+		loop_unwatch(capture->egress->loop, io);
+		fd_close(&capture->helper);
+	}
+}
+
+int capture_start(struct egress *egress, int fd, int helper)
+{
+	struct capture *capture = calloc(1, sizeof(*capture));
+	int r;
+
+	if (!capture)
+		return -ENOMEM;
+	*capture = (struct capture){ .egress = egress, .fd = fd, .helper = helper };
+	egress->capture = capture;
+	capture->io.ready = capture_ready;
+	capture->helper_io.ready = helper_ready;
+	r = fd_set_nonblock(fd, true);
+	if (r == 0 && helper >= 0)
+		r = fd_set_nonblock(helper, true);
+	if (r == 0 && helper >= 0)
+		r = loop_watch(egress->loop, &capture->helper_io, helper, EPOLLIN);
+	return r < 0 ? r : loop_watch(egress->loop, &capture->io, fd, EPOLLIN);
+}
+
+bool capture_has_port(const struct egress *egress, uint16_t port)
+{
+	return egress->capture && egress->capture->ports[port / 8] & 1u << port % 8;
+}
+
+void capture_want_port(struct egress *egress, uint16_t port)
+{
+	struct net_port_wanted wanted = { .port = port };
+	struct capture *capture = egress->capture;
+
+	if (capture->helper < 0 || capture_has_port(egress, port))
+		return;
+	if (send(capture->helper, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(wanted))
+		capture->ports[port / 8] |= (uint8_t)(1u << port % 8);
+}
+
+void capture_free(struct egress *egress)
+{
+	struct capture *capture = egress->capture;
+
+	if (!capture)
+		return;
+	while (capture->listeners) {
+		struct listener *listener = capture->listeners;
+
+		capture->listeners = listener->next;
+		loop_unwatch(egress->loop, &listener->io);
+		loop_timer_stop(egress->loop, &listener->rest);
+		fd_close(&listener->fd);
+		free(listener);
+	}
+	for (int i = 0; i < 2; i++)
+		dns_service_free(egress, capture->dns[i]);
+	loop_unwatch(egress->loop, &capture->io);
+	loop_unwatch(egress->loop, &capture->helper_io);
+	fd_close(&capture->fd);
+	fd_close(&capture->helper);
+	egress->capture = NULL;
+	free(capture);
+}

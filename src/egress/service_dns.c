@@ -1,0 +1,298 @@
+/*
+ * The DNS that the box sees, over UDP and TCP. A name that a rule allows gets an address of the pool, which stands for it from then on;
+ * everything else does not exist, and no packet leaves for it. What is asked is limited per second, so that the box cannot keep this process
+ * busy with it. Runs in the egress process; reads hostile bytes, by egress/dns.h.
+ */
+#include "egress/capture.h"
+
+#include "base/fd.h"
+#include "egress/dns.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum {
+	DNS_TTL = 60,
+	DNS_RATE = 200,
+	DNS_BURST = 400,
+	DNS_ROUNDS = 64,     /* datagrams in one turn */
+	DNS_CLIENTS = 16,    /* TCP connections at once */
+	DNS_PATIENCE_S = 10, /* with one of them */
+	DNS_PACKET = 1232,   /* more than a question needs; the answer to one is as long and an address longer */
+};
+
+struct dns_client {
+	struct dns_service *service;
+	struct dns_client *next;
+	struct loop_io io;
+	struct loop_timer timer;
+	int fd;
+	size_t have;
+	uint8_t data[2 + DNS_PACKET];
+};
+
+struct dns_service {
+	struct egress *egress;
+	int fd;
+	struct loop_io io;
+	struct bucket rate;
+	struct dns_client *clients;
+	size_t client_count;
+};
+
+/* ---- what is answered ---- */
+
+static void tell_name(struct egress *egress, const char *name, enum net_event_decision decision, const char *reason)
+{
+	struct net_event event;
+
+	egress_event_init(&event, NET_EVENT_DNS);
+	event.decision = decision;
+	egress_event_text(event.host, sizeof(event.host), name);
+	if (reason)
+		egress_event_text(event.reason, sizeof(event.reason), reason);
+	if (decision == NET_REFUSED)
+		snprintf(event.allow, sizeof(event.allow), "--allow %s", name);
+	egress_event(egress, &event);
+}
+
+/* An allowed name is told once, when it gets its address. */
+static enum dns_rcode decide(struct egress *egress, const struct dns_question *question, uint32_t *ret_address)
+{
+	size_t before = egress->pool.count;
+
+	if (!question->name[0])
+		return DNS_NXDOMAIN;
+	if (!net_rules_name(&egress->config.rules, question->name)) {
+		if (attempts_news(egress, question->name, strlen(question->name)))
+			tell_name(egress, question->name, NET_REFUSED, "no rule allows this name");
+		return DNS_NXDOMAIN;
+	}
+	if (question->type != DNS_TYPE_A)
+		return DNS_OK;
+	*ret_address = pool_address(&egress->pool, question->name);
+	if (!*ret_address) {
+		if (attempts_news(egress, "pool", 4))
+			tell_name(egress, question->name, NET_FAILED, "too many names for one box");
+		return DNS_SERVFAIL;
+	}
+	if (egress->pool.count != before)
+		tell_name(egress, question->name, NET_ALLOWED, NULL);
+	return DNS_OK;
+}
+
+/* The length of the answer; 0: say nothing. */
+static size_t answer(struct dns_service *service, const uint8_t *packet, size_t len, uint8_t *ret, size_t size)
+{
+	struct dns_question question = { 0 };
+	uint32_t address = 0;
+	enum dns_rcode rcode;
+	int r = dns_parse(packet, len, &question);
+
+	if (r < 0)
+		return 0;
+	if (bucket_ask(&service->rate, 1, NULL) == 0) {
+		rcode = DNS_REFUSED;
+	} else {
+		bucket_take(&service->rate, 1);
+		rcode = r > 0 ? (enum dns_rcode)r : decide(service->egress, &question, &address);
+	}
+	r = dns_answer(packet, len, &question, rcode, address, DNS_TTL, ret, size);
+	return r < 0 ? 0 : (size_t)r;
+}
+
+/* ---- UDP ---- */
+
+/* The answer comes from the address that was asked: any address is ours here. */
+static void send_from(int fd, struct msghdr *to, struct in_pktinfo *from, uint8_t *data, size_t len)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control = { 0 };
+	struct in_pktinfo info = { .ipi_spec_dst = from->ipi_addr };
+	struct iovec iov = { .iov_base = data, .iov_len = len };
+	struct msghdr msg = { .msg_name = to->msg_name,
+			      .msg_namelen = to->msg_namelen,
+			      .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = sizeof(control.space) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+
+	c->cmsg_level = IPPROTO_IP;
+	c->cmsg_type = IP_PKTINFO;
+	c->cmsg_len = CMSG_LEN(sizeof(info));
+	memcpy(CMSG_DATA(c), &info, sizeof(info));
+	(void)sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* False: there is no more. */
+static bool udp_one(struct dns_service *service)
+{
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct in_pktinfo))];
+	} control;
+	uint8_t packet[DNS_PACKET], reply[DNS_UDP_MAX];
+	struct sockaddr_storage peer;
+	struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
+	struct msghdr msg = { .msg_name = &peer,
+			      .msg_namelen = sizeof(peer),
+			      .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = control.space,
+			      .msg_controllen = sizeof(control.space) };
+	ssize_t n = recvmsg(service->fd, &msg, MSG_DONTWAIT);
+	struct in_pktinfo info;
+	struct cmsghdr *c;
+	size_t len;
+
+	if (n < 0)
+		return errno == EINTR || errno == ECONNREFUSED;
+	c = CMSG_FIRSTHDR(&msg);
+	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !c || c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_PKTINFO)
+		return true;
+	memcpy(&info, CMSG_DATA(c), sizeof(info));
+	len = answer(service, packet, (size_t)n, reply, sizeof(reply));
+	if (len)
+		send_from(service->fd, &msg, &info, reply, len);
+	return true;
+}
+
+static void udp_ready(struct loop_io *io, uint32_t events)
+{
+	struct dns_service *service = LOOP_OWNER(io, struct dns_service, io);
+
+	(void)events;
+	for (unsigned i = 0; i < DNS_ROUNDS && udp_one(service); i++)
+		;
+}
+
+/* ---- TCP: each question and answer behind its length ---- */
+
+static void client_free(struct dns_client *client)
+{
+	struct dns_service *service = client->service;
+	struct dns_client **at = &service->clients;
+
+	while (*at != client)
+		at = &(*at)->next;
+	*at = client->next;
+	service->client_count--;
+	loop_unwatch(service->egress->loop, &client->io);
+	loop_timer_stop(service->egress->loop, &client->timer);
+	fd_close(&client->fd);
+	free(client);
+}
+
+static void client_due(struct loop_timer *timer)
+{
+	client_free(LOOP_OWNER(timer, struct dns_client, timer));
+}
+
+/* Every whole question in the buffer. False: enough of this client (a question too long, or answers that it does not read). */
+static bool client_answer(struct dns_client *client)
+{
+	while (client->have >= 2) {
+		size_t len = (size_t)client->data[0] << 8 | client->data[1], n;
+		uint8_t reply[2 + DNS_PACKET + 64];
+
+		if (len > DNS_PACKET)
+			return false;
+		if (client->have < 2 + len)
+			return true;
+		n = answer(client->service, client->data + 2, len, reply + 2, sizeof(reply) - 2);
+		if (n == 0)
+			return false;
+		reply[0] = (uint8_t)(n >> 8);
+		reply[1] = (uint8_t)n;
+		if (send(client->fd, reply, n + 2, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)(n + 2))
+			return false;
+		client->have -= 2 + len;
+		memmove(client->data, client->data + 2 + len, client->have);
+	}
+	return true;
+}
+
+static void client_ready(struct loop_io *io, uint32_t events)
+{
+	struct dns_client *client = LOOP_OWNER(io, struct dns_client, io);
+	ssize_t n = recv(client->fd, client->data + client->have, sizeof(client->data) - client->have, MSG_DONTWAIT);
+
+	(void)events;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n > 0)
+		client->have += (size_t)n;
+	if (n <= 0 || !client_answer(client))
+		client_free(client);
+}
+
+static void tcp_ready(struct loop_io *io, uint32_t events)
+{
+	struct dns_service *service = LOOP_OWNER(io, struct dns_service, io);
+	struct loop *loop = service->egress->loop;
+	struct dns_client *client;
+	auto_close int fd = accept4(service->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	(void)events;
+	if (fd < 0 || service->client_count == DNS_CLIENTS)
+		return;
+	client = calloc(1, sizeof(*client));
+	if (!client)
+		return;
+	client->service = service;
+	client->fd = STEAL_FD(fd);
+	client->io.ready = client_ready;
+	client->timer.due = client_due;
+	client->next = service->clients;
+	service->clients = client;
+	service->client_count++;
+	if (loop_watch(loop, &client->io, client->fd, EPOLLIN) < 0 ||
+	    loop_timer_in(loop, &client->timer, DNS_PATIENCE_S * 1000) < 0)
+		client_free(client);
+}
+
+/* ---- both ---- */
+
+int dns_service_start(struct egress *egress, int fd, bool tcp, struct dns_service **ret)
+{
+	struct dns_service *service = calloc(1, sizeof(*service));
+	const int on = 1;
+	int r = 0;
+
+	if (!service) {
+		fd_close(&fd);
+		return -ENOMEM;
+	}
+	service->egress = egress;
+	service->fd = fd;
+	service->io.ready = tcp ? tcp_ready : udp_ready;
+	bucket_init(&service->rate, egress->loop, DNS_RATE, DNS_BURST);
+	if (!tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
+		r = -errno;
+	if (r == 0)
+		r = loop_watch(egress->loop, &service->io, fd, EPOLLIN);
+	if (r < 0)
+		dns_service_free(egress, service);
+	else
+		*ret = service;
+	return r;
+}
+
+void dns_service_free(struct egress *egress, struct dns_service *service)
+{
+	if (!service)
+		return;
+	while (service->clients)
+		client_free(service->clients);
+	bucket_done(&service->rate);
+	loop_unwatch(egress->loop, &service->io);
+	fd_close(&service->fd);
+	free(service);
+}
