@@ -18,6 +18,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fib_rules.h>
 #include <linux/ip.h>
 #include <linux/rtnetlink.h>
@@ -29,6 +30,9 @@
 
 enum {
 	MARK = 1,
+	/* One less than IPv6 needs: the kernel has no IPv6 then on the link, not even settings to change. Large packets cross it whole
+	 * anyway. */
+	MTU = 1279,
 	BACKLOG = 4096,
 	BREED_MS = 1000, /* a handshake over lo is over before connect() returns, unless the machine is very busy */
 	/* Above what a host's modules put into every new namespace (tunl0, sit0, …), within the first node of the kernel's tree. */
@@ -43,38 +47,26 @@ struct build {
 	struct in_addr gateway, box;
 	struct netlink in_box, in_gateway;
 	int box_ns;
+	int settings; /* /proc/sys/net */
 };
 
-/* A host without IPv6 has no such file, and nothing to switch off. */
-static int write_sysctl(const char *path, const char *value)
+static int write_settings(const struct build *b, const char *const (*v)[2], size_t n)
 {
-	int r = fd_write_file_at(-1, path, value);
+	int r = 0;
 
-	return r == -ENOENT && strncmp(path, "/proc/sys/net/ipv6/", 19) == 0 ? 0 : r;
+	for (size_t i = 0; r >= 0 && i < n; i++)
+		r = fd_write_file_at(b->settings, v[i][0], v[i][1]);
+	return r;
 }
+#define WRITE_SETTINGS(b, v) write_settings((b), (v), sizeof(v) / sizeof((v)[0]))
 
-static int write_sysctls(const char *const (*v)[2], size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		int r = write_sysctl(v[i][0], v[i][1]);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-#define WRITE_SYSCTLS(v) write_sysctls((v), sizeof(v) / sizeof((v)[0]))
-
-/* Before there is a link: it takes the defaults that it finds. lo keeps ::1. */
+/* This directory is the same in every namespace; what is below it is that of the process which looks. */
 static int box_settings(struct build *b)
 {
-	static const char *const settings[][2] = {
-		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1" },
-		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
-	};
+	static const char *const settings[][2] = { { "ipv4/ip_unprivileged_port_start", "0" } };
 
-	(void)b;
-	return WRITE_SYSCTLS(settings);
+	b->settings = open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->settings < 0 ? -errno : WRITE_SETTINGS(b, settings);
 }
 
 static int box_handle(struct build *b)
@@ -98,20 +90,19 @@ static int gateway_namespace(struct build *b)
 static int gateway_settings(struct build *b)
 {
 	static const char *const settings[][2] = {
-		{ "/proc/sys/net/ipv6/conf/default/disable_ipv6", "1" },
-		{ "/proc/sys/net/ipv4/icmp_echo_ignore_all", "1" },
-		{ "/proc/sys/net/ipv4/icmp_ratelimit", "0" },
+		{ "ipv4/icmp_echo_ignore_all", "1" },
+		{ "ipv4/icmp_ratelimit", "0" },
 	};
 	/* A host's rp_filter is inherited. It would not find the way back of a packet that lo replays, nor, under the rule, of any. */
 	static const char *const lazy[][2] = {
-		{ "/proc/sys/net/ipv4/ip_unprivileged_port_start", "0" },
-		{ "/proc/sys/net/ipv4/conf/all/rp_filter", "0" },
-		{ "/proc/sys/net/ipv4/conf/default/rp_filter", "0" },
-		{ "/proc/sys/net/ipv4/conf/lo/rp_filter", "0" },
+		{ "ipv4/ip_unprivileged_port_start", "0" },
+		{ "ipv4/conf/all/rp_filter", "0" },
+		{ "ipv4/conf/default/rp_filter", "0" },
+		{ "ipv4/conf/lo/rp_filter", "0" },
 	};
-	int r = WRITE_SYSCTLS(settings);
+	int r = WRITE_SETTINGS(b, settings);
 
-	return r < 0 || !b->o->lazy ? r : WRITE_SYSCTLS(lazy);
+	return r < 0 || !b->o->lazy ? r : WRITE_SETTINGS(b, lazy);
 }
 
 /* The rule must be asked before the table of local addresses, which has an answer for everything. */
@@ -137,18 +128,25 @@ static int gateway_links(struct build *b)
 		.peer = { "eth0", LINK, gateway_box_mac },
 		.peer_netns = b->box_ns,
 		.flags = IFF_UP | IFF_NOARP,
+		.mtu = MTU,
 	};
 	const struct netlink_route any = {
-		.table = RT_TABLE_LOCAL, .type = RTN_LOCAL, .scope = RT_SCOPE_HOST, .index = NETLINK_LOOPBACK
+		.table = RT_TABLE_LOCAL,
+		.type = RTN_LOCAL,
+		.scope = RT_SCOPE_HOST,
+		.index = LINK,
 	};
-	const struct netlink_route box = { .table = RT_TABLE_LOCAL,
-					   .type = RTN_UNICAST,
-					   .scope = RT_SCOPE_LINK,
-					   .to = b->box,
-					   .bits = 32,
-					   .index = LINK };
+	const struct netlink_route box = {
+		.table = RT_TABLE_LOCAL,
+		.type = RTN_UNICAST,
+		.scope = RT_SCOPE_LINK,
+		.to = b->box,
+		.bits = 32,
+		.index = LINK,
+	};
 
-	netlink_link_set(nl, NETLINK_LOOPBACK, IFF_UP);
+	if (b->o->lazy)
+		netlink_link_set(nl, NETLINK_LOOPBACK, IFF_UP);
 	netlink_veth_new(nl, &veth);
 	netlink_link_conf(nl, LINK, IPV4_DEVCONF_FORWARDING, 0);
 	netlink_address_new(nl, LINK, b->gateway, 32);
@@ -262,11 +260,13 @@ static int box_return(struct build *b)
 static int box_links(struct build *b)
 {
 	struct netlink *nl = &b->in_box;
-	const struct netlink_route out = { .table = RT_TABLE_MAIN,
-					   .type = RTN_UNICAST,
-					   .scope = RT_SCOPE_UNIVERSE,
-					   .via = b->gateway,
-					   .index = LINK };
+	const struct netlink_route out = {
+		.table = RT_TABLE_MAIN,
+		.type = RTN_UNICAST,
+		.scope = RT_SCOPE_UNIVERSE,
+		.via = b->gateway,
+		.index = LINK,
+	};
 
 	netlink_link_set(nl, NETLINK_LOOPBACK, IFF_UP);
 	netlink_link_set(nl, LINK, IFF_UP | IFF_NOARP);
@@ -293,7 +293,7 @@ enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
 static int build_init(struct build *b, const struct gateway_options *o)
 {
-	*b = (struct build){ .o = o, .in_box.fd = -1, .in_gateway.fd = -1, .box_ns = -1 };
+	*b = (struct build){ .o = o, .in_box.fd = -1, .in_gateway.fd = -1, .box_ns = -1, .settings = -1 };
 	gateway_init(&b->g);
 	if (o->port_count > GATEWAY_PORTS_MAX || inet_pton(AF_INET, o->gateway_address, &b->gateway) != 1 ||
 	    inet_pton(AF_INET, o->box_address, &b->box) != 1)
@@ -307,6 +307,7 @@ static void build_done(struct build *b)
 	netlink_done(&b->in_box);
 	netlink_done(&b->in_gateway);
 	fd_close(&b->box_ns);
+	fd_close(&b->settings);
 }
 
 int gateway_open(const struct gateway_options *o, struct gateway *ret, const char **ret_step)

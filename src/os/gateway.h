@@ -2,7 +2,7 @@
  * The way out of a box: a link that ends in a second network namespace, the gateway, where every address is local.
  *
  *	box's namespace                          gateway's namespace
- *	lo, eth0 198.19.255.2/30  ===veth===     gw 198.19.255.1, lo
+ *	lo, eth0 198.19.255.2/30  ===veth===     gw 198.19.255.1
  *	default via 198.19.255.1                 local 0.0.0.0/0 (AnyIP); nothing is forwarded
  *
  * A listener in the gateway accepts a connection to any address, and getsockname() tells which. In the box there is only a default
