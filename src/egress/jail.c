@@ -344,11 +344,10 @@ static int jail_capabilities(const struct jail_options *options)
 {
 	int r = caps_set(0);
 
-	(void)options;
 	if (r < 0)
 		return r;
 	/* After the change of identity, which sets it anew. */
-	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+	if (prctl(PR_SET_DUMPABLE, options->sanitized, 0, 0, 0) < 0)
 		return -errno;
 	return process_no_new_privs();
 }
@@ -359,8 +358,7 @@ static int jail_files(const struct jail_options *options)
 	int abi = landlock_abi(), r = 0;
 	auto_close int ruleset = -1;
 
-	(void)options;
-	if (abi == 0)
+	if (abi == 0 || options->sanitized)
 		return 0;
 	ruleset = landlock_new(abi, false);
 	if (ruleset < 0)
@@ -375,7 +373,7 @@ static int jail_files(const struct jail_options *options)
 
 static int jail_calls(const struct jail_options *options)
 {
-	return options->no_filter ? 0 : jail_filter();
+	return options->sanitized ? 0 : jail_filter();
 }
 
 int jail_enter(const struct jail_options *options, struct cordon_error *err)

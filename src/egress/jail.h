@@ -11,7 +11,7 @@ struct jail_options {
 	bool has_ids; /* needed where it is started as root */
 	uid_t uid;
 	gid_t gid;
-	bool no_filter; /* everything but the system call filter: for sanitizers, whose runtime needs more */
+	bool sanitized; /* memory, files and calls stay: a sanitizer looks at its own process in the end */
 };
 
 /* Descriptors as many as may be had; identity, capabilities, memory dumps, files and system calls: gone, in this order and for good.

@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	int r;
 
 #ifdef __SANITIZE_ADDRESS__
-	jail.no_filter = true; /* the leak check at the end traces its own process */
+	jail.sanitized = true;
 #endif
 	if (argc > 1 && parse_ids(argv[1], &jail) < 0) {
 		fprintf(stderr, "%s: started by cordon, not by hand\n", argv[0]);
