@@ -68,18 +68,19 @@ static enum hostname_kind parse_ascii(const char *text, size_t len, char ret[HOS
 		len--;
 	if (!len)
 		return HOSTNAME_INVALID;
-	for (size_t i = 0; i < len && i < NAME_MAX_LEN; i++)
-		name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
 	if (len > NAME_MAX_LEN) /* numbers may have any count of leading zeros */
 		return classify_address(text, len);
+	for (size_t i = 0; i < len; i++)
+		name[i] = (char)(text[i] >= 'A' && text[i] <= 'Z' ? text[i] | 0x20 : text[i]);
 	name[len] = '\0';
+	const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+	if (label_is_number(last, strlen(last)))
+		return classify_address(name, len);
 	for (size_t i = 0; i <= len; i++) {
 		if (i < len && name[i] != '.')
 			continue;
 		if (!label_valid(name + label, i - label))
 			return HOSTNAME_INVALID;
-		if (i == len && label_is_number(name + label, i - label))
-			return classify_address(name, len);
 		label = i + 1;
 	}
 	memcpy(ret, name, len + 1);
@@ -88,10 +89,15 @@ static enum hostname_kind parse_ascii(const char *text, size_t len, char ret[HOS
 
 static bool has_a_label(const char *text)
 {
-	for (const char *p = text; p; p = strchr(p, '.'), p += p != NULL)
-		if (strncasecmp(p, "xn--", 4) == 0)
-			return true;
-	return false;
+	const char *label = text;
+
+	while (strncasecmp(label, "xn--", 4) != 0) {
+		label = strchr(label, '.');
+		if (!label)
+			return false;
+		label++;
+	}
+	return true;
 }
 
 /* A-labels stand for something, or the policy has a mistake in it. */
