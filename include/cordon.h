@@ -170,6 +170,24 @@ enum cordon_status {
 
 enum cordon_stream { CORDON_STDOUT = 1, CORDON_STDERR = 2 };
 
+/* What a box with a network tried: a name, a connection, a request on it, or a packet to where nothing is. Text that ends; NULL where
+ * there is none. */
+struct cordon_connection {
+	const char *kind; /* "dns", "connection", "request", "attempt" */
+	const char
+		*decision;   /* "allowed", "refused", "failed" (allowed, but the other side was not reached or broke) */
+	const char *host;    /* the name, or the literal address */
+	const char *address; /* what was dialled */
+	unsigned port;
+	const char *method, *path;
+	const char *rule;   /* that allowed or refused it */
+	const char *reason; /* why it was refused or failed */
+	const char *allow;  /* what would allow it */
+	uint64_t count;     /* of alike ones; bytes and durations are their sums */
+	uint64_t time_us;   /* of the first, since the epoch */
+	uint64_t duration_us, up_bytes, down_bytes;
+};
+
 struct cordon_io {
 	size_t size;
 	int stdin_fd; /* read by the library and passed on through a pipe; -1 for an empty stdin */
@@ -180,6 +198,8 @@ struct cordon_io {
 	int control_fd; /* each byte read is a signal number for the payload; SIGKILL cancels; SIGWINCH copies the
 			   window size of tty_fd; -1 for none */
 	int tty_fd;     /* with job.tty: the terminal whose size is copied; -1 for none */
+	/* Each event of the network as it happens, from the calling thread, with `arg`; NULL: only gathered in the result. */
+	void (*connection)(void *arg, const struct cordon_connection *event);
 };
 
 /* Nothing attached: `struct cordon_io io = CORDON_IO_INIT;`, then set what is wanted. Zero is a file descriptor. */
@@ -211,6 +231,9 @@ struct cordon_result {
 	uint64_t wall_us, cpu_us, memory_peak_bytes;
 	const struct cordon_denial *denials;
 	size_t denial_count;
+	const struct cordon_connection *network; /* what was tried, allowed or refused; alike ones together */
+	size_t network_count;
+	uint64_t network_lost;            /* events that found no room */
 	const char *level;                /* "container" */
 	const char *engine;               /* "native" */
 	const char *limit_source;         /* "cgroup" or "watch" */
@@ -227,6 +250,7 @@ CORDON_API int cordon_run(const struct cordon_plan *plan, const struct cordon_io
 CORDON_API struct cordon_result *cordon_result_from_error(const struct cordon_error *error);
 CORDON_API const char *cordon_status_name(enum cordon_status status); /* "success", "denied" … */
 CORDON_API char *cordon_result_json(const struct cordon_result *result);
+CORDON_API char *cordon_connection_json(const struct cordon_connection *connection); /* one line, for logs */
 /* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed (also to copy a file out), 126 not executable or not
  * allowed, 127 not found, 128+n signal. */
 CORDON_API int cordon_result_exit_status(const struct cordon_result *result);

@@ -76,6 +76,9 @@ static int drop(struct inside *in)
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
+	fd_close(&in->capture);
+	fd_close(&in->authority);
+	fd_close(&in->proc_net);
 	/* With no_new_privs nothing can be gained by executing, and init never executes: no need for the bounding set. */
 	r = caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
 	r = r < 0 ? r : process_no_new_privs();

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "box/capture.h"
 #include "box/copy.h"
 #include "box/link.h"
 #include "box/root.h"
@@ -93,9 +94,19 @@ static int setup_names(struct inside *in)
 	return 0;
 }
 
+/* While the host's /proc is still the one at /proc: the child needs it, and init may be quicker. */
+static int setup_capture(struct inside *in)
+{
+	if (in->capture < 0)
+		return 0;
+	in->proc_net = open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return in->proc_net < 0 ? fail(in, errno, "open /proc/sys/net") : 0;
+}
+
 static int setup_root(struct inside *in)
 {
 	struct root r = {
+		.authority = in->authority,
 		.plan = in->plan,
 		.prepared = in->prepared,
 		.prepared_in = in->prepared_in,
@@ -205,6 +216,7 @@ int inside_begin(struct inside *in)
 		{ "session", setup_session, 0 },
 		{ "identity", setup_identity, 0 },
 		{ "names", setup_names, 0 },
+		{ "capture", setup_capture, 0 },
 	};
 
 	in->applied |= in->namespaces;
@@ -231,26 +243,34 @@ int inside_setup(struct inside *in)
 
 /* ---- the payload's child ---- */
 
+static int fail_netns(struct inside *in, int errnum)
+{
+	char why[512], remedy[512];
+
+	probe_explain_clone(errnum, CLONE_NEWNET, why, sizeof(why), remedy, sizeof(remedy));
+	cordon_fail(in->err, CORDON_UNAVAILABLE, errnum, "a network namespace is refused (%s)", why);
+	return fail_hint(in->err, "%s", remedy);
+}
+
 /* A network namespace is most of what namespaces cost: made here, while init builds the root. */
 static int payload_network(struct inside *in)
 {
-	char why[512], remedy[512];
-	int sock;
+	int r;
 
 	if (!has(in, LAYER_BIT(NETNS)))
 		return 0;
-	sock = netns_enter_new();
-	if (sock >= 0) {
-		in->netns = sock;
-		in->applied |= LAYER_BIT(NETNS);
-		return 0;
-	}
-	in->no_sockets = in->plan->may_degrade & LAYER_BIT(NETNS);
-	if (in->no_sockets)
-		return 0;
-	probe_explain_clone(-sock, CLONE_NEWNET, why, sizeof(why), remedy, sizeof(remedy));
-	cordon_fail(in->err, CORDON_UNAVAILABLE, -sock, "a network namespace is refused (%s)", why);
-	return fail_hint(in->err, "%s", remedy);
+	r = netns_enter_new();
+	in->no_sockets = r < 0 && (in->plan->may_degrade & LAYER_BIT(NETNS));
+	if (r < 0)
+		return in->no_sockets ? 0 : fail_netns(in, -r);
+	if (in->capture >= 0 && capture_open(in) < 0)
+		return -1;
+	r = in->capture >= 0 ? 0 : netns_loopback_up();
+	in->netns = r < 0 ? r : netns_socket();
+	if (in->netns < 0)
+		return fail(in, -in->netns, "bring loopback up");
+	in->applied |= LAYER_BIT(NETNS);
+	return 0;
 }
 
 /* From the keeper, which makes it meanwhile. End of file: it failed, and has said why. */

@@ -23,6 +23,9 @@ struct inside {
 	gid_t gid;
 	int gate;        /* between init and the payload's child: see inside_gate() */
 	int netns;       /* a socket in the network namespace, on its way to init; -1: none */
+	int capture;     /* to egress, for the sockets of the gateway; -1: no network */
+	int authority;   /* from egress: certificates for the box; -1: none */
+	int proc_net;    /* /proc/sys/net, while there is one that can be written; -1: not needed */
 	bool no_sockets; /* the network namespace was given up: sockets go with it */
 	int listener;    /* seccomp's, on its way to the keeper; -1: none */
 	char *work;      /* process level: the private directory on the host */

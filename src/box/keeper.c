@@ -272,6 +272,17 @@ static void on_later(struct keeper *k)
 	keeper_end(k);
 }
 
+/* Without egress there is no network, which is safe. A payload that has not started yet would find out the hard way. */
+static void on_egress(struct keeper *k)
+{
+	struct cordon_error err = { 0 };
+
+	(void)egress_failed(&k->egress, &err);
+	note_error(k, &err);
+	if (!k->report.started)
+		keeper_end(k);
+}
+
 static int next_timeout_ms(const struct keeper *k, uint64_t now)
 {
 	uint64_t at = k->deadline_us;
@@ -300,6 +311,7 @@ static bool keeper_turn(struct keeper *k)
 		{ .fd = k->init, .events = POLLIN },
 		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
 		{ .fd = k->guard_us > now ? -1 : k->prepared.guard.fd, .events = POLLIN },
+		{ .fd = k->egress.process, .events = POLLIN },
 	};
 
 	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
@@ -308,6 +320,8 @@ static bool keeper_turn(struct keeper *k)
 		on_listener(k, fds[3].revents, now);
 	if (fds[4].revents)
 		on_guard(k, now);
+	if (fds[5].revents)
+		on_egress(k);
 	if (fds[0].revents)
 		from_init(k);
 	if (fds[1].revents)
@@ -399,7 +413,7 @@ static void keeper_watch(struct keeper *k)
 /* Rights and fds down to what a keeper needs; the caller's terminal, handlers and files are not its business. */
 static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds *fds, struct cordon_error *err)
 {
-	auto_free int *keep = calloc(8 + plan->mount_count + plan->in_count, sizeof(*keep));
+	auto_free int *keep = calloc(9 + plan->mount_count + plan->in_count, sizeof(*keep));
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
 	size_t n = 0;
 	int r;
@@ -416,6 +430,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 		if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
 			return cordon_fail(err, CORDON_SYSTEM, errno, "open /dev/null");
 	keep[n++] = fds->front;
+	keep[n++] = fds->events;
 	for (int i = 0; i < 3; i++)
 		keep[n++] = fds->stdio[i];
 	keep[n++] = plan->root_fd;
@@ -438,6 +453,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .link = -1,
 			    .init = -1,
 			    .listener = -1,
+			    .egress = EGRESS_INIT,
 			    .prepared = PREPARED_INIT,
 			    .deadline_us = UINT64_MAX,
 			    .later_us = UINT64_MAX };
@@ -465,6 +481,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (plan->level == LEVEL_PROCESS)
 		(void)descend_end(
 			DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
+	egress_end(&k.egress);       /* after the box: it carried to the end */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
 	(void)link_send_report(fds->front, &k.report);

@@ -109,6 +109,9 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
 		.gate = -1,
+		.capture = k->egress.capture,
+		.authority = k->egress.authority,
+		.proc_net = -1,
 		.netns = -1,
 		.listener = -1,
 		.prepared = k->prepared.mounts,
@@ -121,10 +124,14 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.work = k->prepared.work,
 		.err = &err,
 	};
-	int front = k->fds->front;
+	int front = k->fds->front, events = k->fds->events;
 
 	fd_close(&front);
+	fd_close(&events);
 	fd_close(&k->link);
+	fd_close(&k->egress.theirs);
+	fd_close(&k->egress.certificates);
+	fd_close(&k->egress.config);
 	init_main(&in);
 }
 
@@ -207,7 +214,7 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 	k->link = pair[0];
 	theirs = pair[1];
 	give_pipes(k);
-	if (clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
+	if (egress_prepare(&k->egress, k->plan, err) < 0 || clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
 		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
@@ -216,6 +223,8 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
+	if (egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
+		return -1;
 	for (int i = 0; i < 3; i++) {
 		int fd = k->fds->stdio[i];
 

@@ -3,6 +3,7 @@
 #define BOX_KEEPER_STATE_H
 
 #include "base/owner.h"
+#include "box/egress.h"
 #include "box/keeper.h"
 #include "box/link.h"
 #include "box/prepare.h"
@@ -15,6 +16,7 @@ struct keeper {
 	struct cgroup cgroup;
 	struct cgroup_limits cgroup_limits;
 	bool has_cgroup;
+	struct egress_process egress;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
 	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, later_us, denied, mediated,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "box/denial.h"
+#include "box/traffic.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -104,9 +105,46 @@ static void list_layers(unsigned mask, const char **to)
 	*to = NULL;
 }
 
-static int list_denials(struct result *r, const struct cordon_plan *plan, const struct link_report *p)
+/* Refusals of the network, as denials. */
+static int deny_traffic(struct result *r, const struct cordon_connection *c)
 {
-	r->denials = calloc(p->denial_count + 1, sizeof(*r->denials));
+	struct cordon_denial *d = &r->denials[r->public.denial_count];
+	char *what = c->port ? str_printf("%s %s:%u%s%s%s%s", c->kind, c->host, c->port, c->method ? " " : "",
+					  c->method ? c->method : "", c->path ? " " : "", c->path ? c->path : "")
+			     : str_printf("%s %s", c->kind, c->host);
+	char *rule = str_printf("network: %s", c->reason ? c->reason : "no rule allows it");
+
+	if (strv_add_take(&r->texts, what) < 0 || strv_add_take(&r->texts, rule) < 0) {
+		return -1;
+	}
+	*d = (struct cordon_denial){ .what = what,
+				     .rule = rule,
+				     .allow = c->allow ? c->allow : "nothing: it is refused whatever the policy says",
+				     .count = c->count };
+	r->public.denial_count++;
+	return 0;
+}
+
+static int list_traffic(struct result *r, struct traffic *t)
+{
+	r->network = calloc(t->count + 1, sizeof(*r->network));
+	if (!r->network)
+		return -1;
+	r->rows = STEAL(t->rows);
+	for (size_t i = 0; i < t->count; i++) {
+		traffic_describe(&r->rows[i].event, r->rows[i].count, &r->network[i]);
+		if (r->rows[i].event.decision == NET_REFUSED && deny_traffic(r, &r->network[i]) < 0)
+			return -1;
+	}
+	r->public.network = r->network;
+	r->public.network_count = t->count;
+	r->public.network_lost = t->lost;
+	return 0;
+}
+
+static int list_denials(struct result *r, const struct cordon_plan *plan, const struct link_report *p, size_t more)
+{
+	r->denials = calloc(p->denial_count + more + 1, sizeof(*r->denials));
 	if (!r->denials)
 		return -1;
 	for (uint32_t i = 0; i < p->denial_count && i < LINK_DENIALS; i++)
@@ -116,13 +154,13 @@ static int list_denials(struct result *r, const struct cordon_plan *plan, const 
 	return 0;
 }
 
-struct result *result_new(const struct cordon_plan *plan, const struct link_report *p)
+struct result *result_new(const struct cordon_plan *plan, const struct link_report *p, struct traffic *traffic)
 {
 	struct result *r = calloc(1, sizeof(*r));
 	struct cordon_result *out;
 
-	if (!r || list_denials(r, plan, p) < 0) {
-		free(r);
+	if (!r || list_denials(r, plan, p, traffic->count) < 0 || list_traffic(r, traffic) < 0) {
+		cordon_result_free(r ? &r->public : NULL);
 		return NULL;
 	}
 	out = &r->public;
@@ -172,6 +210,8 @@ void cordon_result_free(struct cordon_result *result)
 	free(r->public.out.data);
 	free(r->public.err.data);
 	free(r->denials);
+	free(r->network);
+	free(r->rows);
 	strv_done(&r->texts);
 	free(r);
 }
@@ -240,6 +280,52 @@ static void json_denials(struct json *j, const struct cordon_result *r)
 	json_end_array(j);
 }
 
+static void json_text(struct json *j, const char *key, const char *value)
+{
+	if (value)
+		json_string(j, key, value);
+}
+
+static void json_connection(struct json *j, const struct cordon_connection *c)
+{
+	json_object(j, NULL);
+	json_string(j, "kind", c->kind);
+	json_string(j, "decision", c->decision);
+	json_string(j, "host", c->host);
+	if (c->port)
+		json_uint(j, "port", c->port);
+	json_text(j, "address", c->address);
+	json_text(j, "method", c->method);
+	json_text(j, "path", c->path);
+	json_text(j, "rule", c->rule);
+	json_text(j, "reason", c->reason);
+	json_text(j, "allow", c->allow);
+	json_uint(j, "count", c->count);
+	json_double(j, "time", (double)c->time_us / 1e6);
+	json_double(j, "duration_ms", (double)c->duration_us / 1000);
+	json_uint(j, "up_bytes", c->up_bytes);
+	json_uint(j, "down_bytes", c->down_bytes);
+	json_end_object(j);
+}
+
+static void json_network(struct json *j, const struct cordon_result *r)
+{
+	json_array(j, "network");
+	for (size_t i = 0; i < r->network_count; i++)
+		json_connection(j, &r->network[i]);
+	json_end_array(j);
+	if (r->network_lost)
+		json_uint(j, "network_lost", r->network_lost);
+}
+
+char *cordon_connection_json(const struct cordon_connection *connection)
+{
+	struct json j = { 0 };
+
+	json_connection(&j, connection);
+	return json_take(&j);
+}
+
 char *cordon_result_json(const struct cordon_result *r)
 {
 	struct json j = { .pretty = true };
@@ -266,6 +352,7 @@ char *cordon_result_json(const struct cordon_result *r)
 	json_double(&j, "cpu_ms", (double)r->cpu_us / 1000);
 	json_uint(&j, "memory_peak_bytes", r->memory_peak_bytes);
 	json_denials(&j, r);
+	json_network(&j, r);
 	json_isolation(&j, r);
 	if (r->kept)
 		json_string(&j, "kept", r->kept);

@@ -258,7 +258,7 @@ static const char *const etc_from_host[] = {
 	"protocols",    "fonts", "java-17-openjdk", "java-21-openjdk",
 };
 
-static int write_file(struct root *r, const char *path, const void *data, size_t len, mode_t mode)
+int root_write_file(struct root *r, const char *path, const void *data, size_t len, unsigned mode)
 {
 	auto_close int fd = fd_openat2(r->fd, path + 1, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode, WALK);
 	int n;
@@ -280,11 +280,11 @@ static int etc_file(struct root *r, const char *name, const char *text)
 	if (!path || !made)
 		return fail_memory(r->err);
 	if (!r->plan->root)
-		return write_file(r, path, text, strlen(text), 0644);
+		return root_write_file(r, path, text, strlen(text), 0644);
 	place = fd_openat2(r->fd, path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
 	if (place < 0 || fstat(place, &st) < 0 || !S_ISREG(st.st_mode))
 		return 0;
-	if (write_file(r, made, text, strlen(text), 0644) < 0)
+	if (root_write_file(r, made, text, strlen(text), 0644) < 0)
 		return -1;
 	fd = mount_clone(r->fd, made + 1, false);
 	n = fd < 0 ? fd : mount_restrict(fd, RO, 0, false);
@@ -317,7 +317,7 @@ static int root_etc(struct root *r)
 		{ "group", group },
 		{ "hosts", "127.0.0.1 localhost cordon\n::1 localhost\n" },
 		{ "hostname", "cordon\n" },
-		{ "resolv.conf", "# no network\n" },
+		{ "resolv.conf", r->plan->network.is_on ? "nameserver " NET_GATEWAY_ADDRESS "\n" : "# no network\n" },
 		{ "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
 	};
 	auto_close int etc = -1;
@@ -469,7 +469,7 @@ static int root_code(struct root *r)
 
 	if (!c->path)
 		return 0;
-	if (write_file(r, c->path, c->data, c->len, 0644) < 0)
+	if (root_write_file(r, c->path, c->data, c->len, 0644) < 0)
 		return -1;
 	fd = fd_openat2(r->fd, c->path + 1, O_PATH | O_NOFOLLOW, 0, WALK);
 	return fd < 0 ? root_fail(r, -fd, "open", c->path) : give(r, fd, c->path);
@@ -561,6 +561,7 @@ int root_build(struct root *r)
 		{ "root: skeleton", root_skeleton },
 		{ "root: system", root_system },
 		{ "root: etc", root_etc },
+		{ "root: certificates", root_certificates },
 		{ "root: sys", root_sys },
 		{ "root: proc", root_proc }, /* restricts what was laid so far */
 		{ "root: dev", root_dev },   /* after it: devices must work */

@@ -16,6 +16,7 @@ struct root {
 	const char *home; /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
 	uid_t uid;        /* the payload's ids as seen from here */
 	gid_t gid;
+	int authority;                       /* from egress: the certificates of looked-into TLS; -1: none */
 	uint64_t copied_bytes, copied_files; /* in, so far */
 	struct cordon_error *err;
 };
@@ -35,7 +36,10 @@ int root_fail(struct root *r, int errnum, const char *what, const char *path); /
 int root_lay(struct root *r, int tree, const char *rel);
 int root_lay_host(struct root *r, int dirfd, const char *source, const char *rel);
 int root_restrict(struct root *r); /* takes the rights of everything laid so far away */
-int root_dev(struct root *r);      /* box/root_kernel.c */
+/* A small file of our own on the skeleton (or in the box); `path` absolute. */
+int root_write_file(struct root *r, const char *path, const void *data, size_t len, unsigned mode);
+int root_certificates(struct root *r); /* box/certificates.c */
+int root_dev(struct root *r);          /* box/root_kernel.c */
 int root_proc(struct root *r);
 int root_sys(struct root *r);
 int root_protect(struct root *r);   /* box/protect.c */

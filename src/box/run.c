@@ -12,6 +12,7 @@
 #include "box/link.h"
 #include "box/result.h"
 #include "box/scratch.h"
+#include "box/traffic.h"
 #include "os/process.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536 };
+enum { CHUNK = 65536, TRAFFIC_AT = 6 /* in front_loop()'s table */ };
 
 struct stream {
 	int fd;
@@ -46,6 +47,7 @@ struct front {
 	size_t pending_len, pending_at;
 	struct stream streams[2];
 	struct collect collect;
+	struct traffic traffic;
 	struct cordon_error collect_error;
 	char *owner;    /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
 	bool collected; /* LINK_COLLECTED has come */
@@ -258,10 +260,13 @@ static void front_loop(struct front *f)
 			{ .fd = f->io.control_fd, .events = POLLIN },
 			{ .fd = sink >= 0 && !full ? f->io.stdin_fd : -1, .events = POLLIN },
 			{ .fd = full ? sink : -1, .events = POLLOUT },
+			[TRAFFIC_AT + TRAFFIC_FETCHES] = { .fd = -1 },
 		};
 
-		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
+		traffic_poll(&f->traffic, fds + TRAFFIC_AT);
+		if (poll(fds, ARRAY_LEN(fds), traffic_timeout_ms(&f->traffic)) < 0 && errno != EINTR)
 			return;
+		traffic_serve(&f->traffic, fds + TRAFFIC_AT);
 		if (fds[1].revents)
 			(void)take_output(f, CORDON_STDOUT);
 		if (fds[2].revents)
@@ -283,6 +288,7 @@ static void front_loop(struct front *f)
 
 struct pipes {
 	int in[2], out[2], err[2], link[2];
+	int events; /* egress's end */
 };
 
 static void close_pair(int pair[2])
@@ -299,11 +305,11 @@ static int above_stdio(int pair[2])
 	return pair[0] < 0 ? pair[0] : pair[1] < 0 ? pair[1] : 0;
 }
 
-static int open_pipes(const struct front *f, struct pipes *p)
+static int open_pipes(struct front *f, struct pipes *p)
 {
 	int r = 0;
 
-	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 } };
+	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 }, -1 };
 	if (f->io.stdin_fd >= 0 && !f->plan->tty) {
 		r = pipe2(p->in, O_CLOEXEC) < 0 ? -errno : above_stdio(p->in);
 	} else {
@@ -317,6 +323,8 @@ static int open_pipes(const struct front *f, struct pipes *p)
 		r = pipe2(p->err, O_CLOEXEC) < 0 ? -errno : above_stdio(p->err);
 	if (r == 0)
 		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->link) < 0 ? -errno : above_stdio(p->link);
+	if (r == 0)
+		r = traffic_open(&f->traffic, f->plan, &p->events);
 	return r;
 }
 
@@ -324,7 +332,9 @@ static int open_pipes(const struct front *f, struct pipes *p)
 static pid_t fork_keeper(struct front *f, struct pipes *p)
 {
 	struct cordon_plan plan = *f->plan; /* the keeper may degrade its own copy */
-	struct keeper_fds fds = { .front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] }, .owner = f->owner };
+	struct keeper_fds fds = {
+		.front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] }, .events = p->events, .owner = f->owner
+	};
 	sigset_t all, before;
 	pid_t pid;
 
@@ -347,6 +357,7 @@ static pid_t front_start(struct front *f, struct cordon_error *err)
 	fd_close(&p.out[1]);
 	fd_close(&p.err[1]);
 	fd_close(&p.link[1]);
+	fd_close(&p.events);
 	if (pid < 0) {
 		close_pair(p.in);
 		close_pair(p.out);
@@ -401,7 +412,7 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 	}
 	/* The payload may end of the closed pipe before the keeper hears why it was closed. */
 	f->report.over_output = f->report.over_output || f->streams[0].truncated || f->streams[1].truncated;
-	result = result_new(f->plan, &f->report);
+	result = result_new(f->plan, &f->report, &f->traffic);
 	if (!result)
 		return fail_memory(err);
 	for (int i = 0; i < 2; i++) {
@@ -455,7 +466,11 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	f->io = (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
 	if (io) /* a caller of an older header has a shorter one */
 		memcpy(&f->io, io, io->size < sizeof(*io) ? io->size : sizeof(*io));
-	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = -1;
+	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = f->traffic.fd = -1;
+	for (size_t i = 0; i < TRAFFIC_FETCHES; i++)
+		f->traffic.fetches[i].fd = -1;
+	f->traffic.told = f->io.connection;
+	f->traffic.arg = f->io.arg;
 	f->pending = malloc(CHUNK);
 	f->buffer = malloc(CHUNK);
 	f->owner = mmap(NULL, OWNER_NAME_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -470,6 +485,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 		wait_keeper(pid);
 		drain(f, CORDON_STDOUT);
 		drain(f, CORDON_STDERR);
+		traffic_drain(&f->traffic);
 		collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
 		r = front_result(f, ret_result, err);
 	}
@@ -480,6 +496,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	fd_close(&f->keeper);
 	fd_close(&f->stdin_to);
 	fd_close(&f->tty);
+	traffic_done(&f->traffic);
 	if (f->owner)
 		(void)munmap(f->owner, OWNER_NAME_MAX);
 	free(f->pending);

@@ -66,6 +66,7 @@ struct cli_request {
 	bool json, quiet, verbose, tty, keep, help;
 	const char *policy; /* --policy */
 	const char *code;   /* -e */
+	const char *log;    /* --log */
 	struct strv in, out;
 	struct strv words; /* what is no flag, up to "--"; none in SCOPE_RUN */
 	char **rest;       /* SCOPE_RUN: the command; else what follows "--"; NULL-terminated, perhaps empty */

@@ -17,6 +17,8 @@ static const struct cli_flag flags[] = {
 	{ "--eval", "-e", SCOPE_CODE, "CODE", AT(code), false, "the program itself" },
 	{ "--tty", "-t", SCOPE_JOB, NULL, AT(tty), false, "give it a terminal of its own" },
 	{ "--keep", NULL, SCOPE_JOB, NULL, AT(keep), false, "keep the scratch directory of --storage disk" },
+	{ "--log", NULL, SCOPE_JOB, "FILE", AT(log), false,
+	  "append every name, connection and request, allowed or refused, as a line of JSON" },
 	{ "--json", NULL, SCOPE_ANY, NULL, AT(json), false, "one JSON document on stdout" },
 	{ "--quiet", "-q", SCOPE_JOB, NULL, AT(quiet), false, "say nothing on stderr about how it ended" },
 	{ "--verbose", "-v", SCOPE_JOB, NULL, AT(verbose), false,

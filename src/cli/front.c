@@ -4,10 +4,12 @@
  * run, whatever the payload makes of the first. Runs in the caller's process; the handlers are the one place with globals.
  */
 #include "base/clock.h"
+#include "base/fd.h"
 #include "cli/cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { IMPATIENCE_US = 2000000 };
@@ -21,6 +23,8 @@ struct front {
 	bool tty;
 	bool broken; /* nobody reads our output any more */
 	int failed;  /* errno of another failure to write it */
+	int log;     /* -1: none */
+	int log_failed;
 };
 
 static void send_byte(int sig)
@@ -87,6 +91,28 @@ static int front_output(void *arg, enum cordon_stream stream, const void *data, 
 	return rc;
 }
 
+/* A line that cannot be written is told at the end; the run goes on. */
+static void front_connection(void *arg, const struct cordon_connection *event)
+{
+	struct front *front = arg;
+	auto_free char *line = cordon_connection_json(event);
+	auto_free char *whole = line ? str_printf("%s\n", line) : NULL;
+	int rc = whole && front->log >= 0 ? fd_write_all(front->log, whole, strlen(whole)) : 0;
+
+	if (rc < 0)
+		front->log_failed = -rc;
+}
+
+/* Nobody else's business, and never through a link that somebody else put there. */
+static int front_log(struct front *front, const struct cli_request *request, struct cordon_error *err)
+{
+	front->log = -1;
+	if (!request->log)
+		return 0;
+	front->log = open(request->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return front->log < 0 ? cordon_fail(err, CORDON_SYSTEM, errno, "open the log '%s'", request->log) : 0;
+}
+
 static int front_finish(const struct front *front, const struct cordon_result *result,
 			const struct cli_request *request)
 {
@@ -96,6 +122,10 @@ static int front_finish(const struct front *front, const struct cordon_result *r
 	if (front->failed) {
 		cordon_fail(&err, CORDON_SYSTEM, front->failed, "write the payload's output");
 		return cli_fail(&err, false);
+	}
+	if (front->log_failed) {
+		cordon_fail(&err, CORDON_SYSTEM, front->log_failed, "write the log");
+		(void)cli_fail(&err, false);
 	}
 	if (request->json)
 		return cli_print(cordon_result_json(result), status);
@@ -114,10 +144,13 @@ int cli_front(const struct cli_job *job, const struct cli_request *request)
 		.stdin_fd = job->stdin_used ? -1 : STDIN_FILENO,
 		.output = request->json ? NULL : front_output,
 		.arg = &front,
+		.connection = request->log ? front_connection : NULL,
 		.tty_fd = request->tty ? cli_term_find() : -1,
 	};
 	int control[2], status, rc;
 
+	if (front_log(&front, request, &err) < 0)
+		return cli_fail(&err, request->json);
 	if (pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
 		cordon_fail(&err, CORDON_SYSTEM, errno, "pipe");
 		return cli_fail(&err, request->json);

@@ -16,13 +16,17 @@ enum {
 	NET_START_CAPTURE = 5, /* SOCK_SEQPACKET from the keeper: struct net_capture with fds (fd_send()) */
 	NET_START_HELPER =
 		6, /* optional, open mode: a struct net_port_wanted out, a struct net_capture with its listener in */
-	NET_START_FDS = 7, /* everything from here on is closed at the start */
+	NET_START_AUTHORITY =
+		7, /* optional: one message to init, with files that go into the box: the authority's certificate (PEM) */
+	NET_START_FDS = 8, /* everything from here on is closed at the start */
 };
 
 enum net_capture_kind {
 	NET_CAPTURE_DNS_UDP, /* bound to port 53 of any address, IP_PKTINFO set by egress */
 	NET_CAPTURE_DNS_TCP, /* listening on port 53 */
 	NET_CAPTURE_PACKET, /* AF_PACKET, SOCK_DGRAM (packets begin with their IP header): SYNs and UDP, from the box only */
+	NET_CAPTURE_SPARE,    /* lazy: see os/gateway.h */
+	NET_CAPTURE_NURSERY,  /* the same */
 	NET_CAPTURE_LISTENER, /* listening for TCP; getsockname() of what it accepts is where the box wanted to go */
 };
 

@@ -65,7 +65,8 @@ static int box_settings(struct build *b)
 {
 	static const char *const settings[][2] = { { "ipv4/ip_unprivileged_port_start", "0" } };
 
-	b->settings = open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	b->settings = b->o->settings >= 0 ? fcntl(b->o->settings, F_DUPFD_CLOEXEC, 3)
+					  : open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return b->settings < 0 ? -errno : WRITE_SETTINGS(b, settings);
 }
 

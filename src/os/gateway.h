@@ -36,7 +36,8 @@ struct gateway_options {
 	unsigned link_bits;
 	const uint16_t *ports; /* TCP ports with a listener from the start, each once; not 53 */
 	size_t port_count;
-	bool lazy; /* ports without one wait for a decision instead of refusing */
+	int settings; /* /proc/sys/net, where it may be gone by then; -1: it is opened */
+	bool lazy;    /* ports without one wait for a decision instead of refusing */
 };
 
 struct gateway {

@@ -12,15 +12,24 @@
 
 int netns_enter_new(void)
 {
-	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	auto_close int fd = -1;
+	return unshare(CLONE_NEWNET) < 0 ? -errno : 0;
+}
 
-	if (unshare(CLONE_NEWNET) < 0)
-		return -errno;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &req) < 0)
-		return -errno;
-	return STEAL_FD(fd);
+int netns_socket(void)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int netns_loopback_up(void)
+{
+	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	auto_close int fd = netns_socket();
+
+	if (fd < 0)
+		return fd;
+	return ioctl(fd, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
 int netns_enter(int sock)

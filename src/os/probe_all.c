@@ -358,6 +358,17 @@ static void explain_subuid(struct probe_finding *f, int r)
 	}
 }
 
+static void explain_gateway(struct probe_finding *f, int r)
+{
+	if (r == 0) {
+		find(f, PROBE_AVAILABLE, "a network by name (--allow), in containers");
+		return;
+	}
+	find(f, PROBE_LIMITED, "only --net none: the link to the egress process is refused (%s)", strerror(-r));
+	advise(f, r == -EROFS ? "/proc/sys is read-only here: run cordon outside of this container"
+			      : "load the veth module (as root: modprobe veth)");
+}
+
 static const struct check checks[] = {
 	{ "kernel", BOTH, try_syscalls, 0, "", explain_kernel },
 	{ "userns", CONTAINER, try_userns, CLONE_NEWUSER, "rights inside are rights over the box alone", NULL },
@@ -365,6 +376,7 @@ static const struct check checks[] = {
 	{ "pidns", CONTAINER, try_pidns, CLONE_NEWUSER | CLONE_NEWPID, "processes see and outlive nobody else's",
 	  NULL },
 	{ "netns", CONTAINER, try_netns, CLONE_NEWUSER | CLONE_NEWNET, "loopback and nothing else", NULL },
+	{ "gateway", NONE, try_gateway, CLONE_NEWUSER | CLONE_NEWNET, "", explain_gateway },
 	{ "ipcns", CONTAINER, try_ipcns, CLONE_NEWUSER | CLONE_NEWIPC, "System V and POSIX queues of its own", NULL },
 	{ "utsns", CONTAINER, try_utsns, CLONE_NEWUSER | CLONE_NEWUTS, "a host name of its own", NULL },
 	{ "cgroupns", CONTAINER, try_cgroupns, CLONE_NEWUSER | CLONE_NEWCGROUP, "the host's groups do not show", NULL },

@@ -12,6 +12,7 @@
 #include "base/owner.h"
 #include "base/str.h"
 #include "os/cgroup.h"
+#include "os/gateway.h"
 #include "os/landlock.h"
 #include "os/mount.h"
 #include "os/process.h"
@@ -174,6 +175,25 @@ int try_netns(void)
 		return -errno;
 	request.ifr_flags = IFF_UP | IFF_RUNNING;
 	return ioctl(fd, SIOCSIFFLAGS, &request) < 0 ? -errno : 0;
+}
+
+/* A network by name: a second namespace behind a link. */
+int try_gateway(void)
+{
+	const struct gateway_options o = { .gateway_address = "198.19.255.1",
+					   .box_address = "198.19.255.2",
+					   .link_bits = 30,
+					   .settings = -1,
+					   .lazy = true };
+	struct gateway gateway;
+	int r = enter(CLONE_NEWNET);
+
+	if (r < 0)
+		return r;
+	gateway_init(&gateway);
+	r = gateway_open(&o, &gateway, NULL);
+	gateway_close(&gateway);
+	return r;
 }
 
 int try_ipcns(void)

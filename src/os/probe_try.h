@@ -13,6 +13,7 @@ int try_userns(void);
 int try_mountns(void);
 int try_pidns(void);
 int try_netns(void);
+int try_gateway(void);
 int try_ipcns(void);
 int try_utsns(void);
 int try_cgroupns(void);

@@ -65,6 +65,26 @@ static void text_list(struct str *s, const char *title, const struct strv *list)
 		str_addf(s, "  %s\n", list->v[i]);
 }
 
+static void text_network(struct str *s, const struct cordon_plan *p)
+{
+	const struct net_rules *rules = &p->network.config.rules;
+
+	if (!p->network.is_on) {
+		str_add(s, p->level == LEVEL_PROCESS ? "network  none (no sockets)\n"
+						     : "network  none (loopback of its own)\n");
+		return;
+	}
+	str_addf(s, "network  %s%s; private addresses %s; %" PRIu64 " connections at once\n",
+		 rules->mode == NET_OPEN ? "open" : "by name", rules->read_only ? ", only to read" : "",
+		 rules->allow_private ? "allowed" : "refused", p->network.config.connections);
+	for (size_t i = 0; i < rules->n; i++)
+		str_addf(s, "  %s%s%s\n", rules->v[i].text, rules->v[i].secret ? " with secret " : "",
+			 rules->v[i].secret ? rules->v[i].secret : "");
+	if (p->network.intercepts)
+		str_add(s, "  TLS is looked into where a rule speaks of methods, paths or a secret: the box trusts an "
+			   "authority of its own\n");
+}
+
 static void text_layers(struct str *s, const struct cordon_plan *p)
 {
 	str_addf(s, "level    %s, engine native\nlayers  ", level_text(p));
@@ -83,8 +103,7 @@ static void text_layers(struct str *s, const struct cordon_plan *p)
 		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "");
 	str_addf(s, "user     %s (uid %d inside, %s)\n", p->user, PLAN_UID,
 		 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
-	str_add(s,
-		p->level == LEVEL_PROCESS ? "network  none (no sockets)\n" : "network  none (loopback of its own)\n");
+	text_network(s, p);
 }
 
 static void text_limits(struct str *s, const struct cordon_plan *p)
@@ -214,6 +233,26 @@ static void json_copies(struct json *j, const char *key, const struct plan_copy 
 	json_end_array(j);
 }
 
+static void json_network(struct json *j, const struct cordon_plan *p)
+{
+	static const char *const modes[] = { [NET_NONE] = "none", [NET_ALLOW] = "allow", [NET_OPEN] = "open" };
+	const struct net_rules *rules = &p->network.config.rules;
+
+	json_object(j, "network");
+	json_string(j, "mode", modes[rules->mode]);
+	if (p->network.is_on) {
+		json_bool(j, "read_only", rules->read_only);
+		json_string(j, "private", rules->allow_private ? "allow" : "deny");
+		json_bool(j, "intercepts", p->network.intercepts);
+		json_uint(j, "connections", p->network.config.connections);
+		json_array(j, "allow");
+		for (size_t i = 0; i < rules->n; i++)
+			json_string(j, NULL, rules->v[i].text);
+		json_end_array(j);
+	}
+	json_end_object(j);
+}
+
 static char *describe_json(const struct cordon_plan *p)
 {
 	struct json j = { .pretty = true };
@@ -227,6 +266,7 @@ static char *describe_json(const struct cordon_plan *p)
 	json_string(&j, "limit_source", p->limits_by_watch ? "watch" : "cgroup");
 	json_limits(&j, p);
 	json_string(&j, "syscalls", p->seccomp.strict ? "strict" : "default");
+	json_network(&j, p);
 	json_string(&j, "root", p->root ? p->root : "host");
 	json_string(&j, "storage", storage_text(p));
 	json_mounts(&j, p);

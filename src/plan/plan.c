@@ -10,6 +10,7 @@
 #include "os/subid.h"
 #include "plan/command.h"
 #include "plan/mounts.h"
+#include "plan/network.h"
 #include "policy/config.h"
 #include "policy/unit.h"
 
@@ -343,7 +344,8 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	    resolve_workdir(plan, policy, job, err) < 0)
 		return -1;
 	if (plan_resolve_argv(plan, job, err) < 0 || plan_resolve_env(plan, policy, job, err) < 0 ||
-	    plan_check_patterns(plan, policy, err) < 0 || plan_resolve_commands(plan, policy, err) < 0)
+	    plan_resolve_network(plan, policy, err) < 0 || plan_check_patterns(plan, policy, err) < 0 ||
+	    plan_resolve_commands(plan, policy, err) < 0)
 		return -1;
 	if (resolve_filter(plan, policy, err) < 0 || check_process_level(plan, err) < 0)
 		return -1;
@@ -414,5 +416,6 @@ void cordon_plan_free(struct cordon_plan *plan)
 	strv_done(&plan->command_paths);
 	strv_done(&plan->loader_paths);
 	strv_done(&plan->notes);
+	plan_network_done(&plan->network);
 	free(plan);
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "net/config.h"
 #include "os/cgroup.h"
 #include "os/seccomp.h"
 #include "policy/policy.h"
@@ -88,6 +89,17 @@ struct plan_code {
 	size_t len;
 };
 
+/* Certificates that a box with looked-into TLS trusts: the box's own authority, and that with the host's. */
+#define PLAN_CA_FILE "/etc/cordon/ca.pem"
+#define PLAN_CA_BUNDLE "/etc/cordon/ca-certificates.crt"
+
+struct plan_network {
+	bool is_on; /* false: none, and nothing else here is set */
+	bool intercepts;
+	struct net_config config;
+	char *egress; /* the program */
+};
+
 struct cordon_plan {
 	enum policy_level level;
 	unsigned layers;      /* LAYER_BIT: what the box will have */
@@ -133,6 +145,7 @@ struct cordon_plan {
 	struct strv command_paths; /* real paths (in the box's root) that may be executed */
 	struct strv loader_paths;  /* ELF interpreters they need */
 	struct seccomp_options seccomp;
+	struct plan_network network;
 	int landlock_abi;  /* 0: none */
 	struct strv notes; /* for `cordon plan`: what was derived, and what this level cannot promise */
 };

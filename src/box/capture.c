@@ -1,0 +1,79 @@
+/*
+ * The box's side of egress: see capture.h. The payload's child makes the gateway and hands its sockets to the egress process, which waits for
+ * them; nothing of the gateway stays in the box. Runs before the child gives up its rights.
+ */
+#include "box/capture.h"
+
+#include "base/fd.h"
+#include "net/start.h"
+#include "os/gateway.h"
+#include "plan/network.h"
+
+#include <errno.h>
+
+/* Sends what is there so far. */
+static int flush(struct inside *in, struct net_capture *m, int *fds, bool complete)
+{
+	int r;
+
+	m->complete = complete;
+	r = fd_send(in->capture, m, sizeof(*m), fds, m->count);
+	m->count = 0;
+	return r < 0 ? cordon_fail(in->err, CORDON_SYSTEM, -r, "hand the sockets to egress") : 0;
+}
+
+static int hand_over(struct inside *in, const struct gateway *g, const uint16_t *ports)
+{
+	struct net_capture m = { 0 };
+	int fds[NET_CAPTURE_MAX];
+	const struct {
+		enum net_capture_kind kind;
+		int fd;
+	} first[] = {
+		{ NET_CAPTURE_DNS_UDP, g->dns_udp }, { NET_CAPTURE_DNS_TCP, g->dns_tcp },
+		{ NET_CAPTURE_PACKET, g->packets },  { NET_CAPTURE_SPARE, g->spare },
+		{ NET_CAPTURE_NURSERY, g->nursery },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(first); i++) {
+		if (first[i].fd < 0)
+			continue;
+		m.fds[m.count].kind = (uint16_t)first[i].kind;
+		fds[m.count++] = first[i].fd;
+	}
+	for (size_t i = 0; i < g->count; i++) {
+		if (m.count == NET_CAPTURE_MAX && flush(in, &m, fds, false) < 0)
+			return -1;
+		m.fds[m.count].kind = NET_CAPTURE_LISTENER;
+		m.fds[m.count].port = ports[i];
+		fds[m.count++] = g->listeners[i];
+	}
+	return flush(in, &m, fds, true);
+}
+
+int capture_open(struct inside *in)
+{
+	uint16_t ports[GATEWAY_PORTS_MAX];
+	struct gateway_options o = {
+		.gateway_address = NET_GATEWAY_ADDRESS,
+		.box_address = NET_BOX_ADDRESS,
+		.link_bits = NET_LINK_BITS,
+		.settings = in->proc_net,
+		.ports = ports,
+	};
+	struct gateway gateway;
+	const char *step = "";
+	int r;
+
+	o.port_count = plan_network_ports(&in->plan->network, ports, GATEWAY_PORTS_MAX, &o.lazy);
+	gateway_init(&gateway);
+	r = gateway_open(&o, &gateway, &step);
+	if (r < 0)
+		cordon_fail(in->err, CORDON_SYSTEM, -r, "%s", step);
+	else
+		r = hand_over(in, &gateway, ports);
+	gateway_close(&gateway);
+	fd_close(&in->capture);
+	fd_close(&in->proc_net);
+	return r < 0 ? -1 : 0;
+}

@@ -1,0 +1,147 @@
+/* Starting and ending the egress process: see egress.h. Runs in the keeper, with the caller's rights. */
+#include "box/egress.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "net/start.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	END_MS = 1000,           /* for telling the rest */
+	EGRESS_ID = 0x61000000u, /* plus the keeper's pid: nobody else on the host has this id */
+};
+
+static int open_pair(int *ret_ours, int *ret_theirs)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	*ret_ours = pair[0];
+	*ret_theirs = pair[1];
+	return 0;
+}
+
+static int write_config(const struct net_config *config)
+{
+	auto_close int fd = memfd_create("cordon-egress", MFD_CLOEXEC);
+	auto_str struct str text = { 0 };
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = net_config_encode(config, &text);
+	r = r < 0 ? r : fd_write_all(fd, text.data, text.len);
+	return r < 0 ? r : STEAL_FD(fd);
+}
+
+int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, struct cordon_error *err)
+{
+	int r;
+
+	if (!plan->network.is_on)
+		return 0;
+	r = open_pair(&e->capture, &e->theirs);
+	if (r == 0 && plan->network.intercepts)
+		r = open_pair(&e->authority, &e->certificates);
+	if (r == 0)
+		r = e->config = write_config(&plan->network.config);
+	if (r >= 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "prepare the egress process");
+	return fail_step(err, "egress");
+}
+
+/* Each to its number; first all out of the way, so that none is overwritten. */
+static int place_fds(const int *from, const int *to, size_t n)
+{
+	int high[8];
+
+	for (size_t i = 0; i < n; i++) {
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+		if (from[i] >= 0 && high[i] < 0)
+			return -errno;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (high[i] >= 0 ? dup2(high[i], to[i]) < 0 : (close(to[i]), false))
+			return -errno;
+	return 0;
+}
+
+static _Noreturn void become_egress(const struct egress_process *e, const struct cordon_plan *plan, int events,
+				    const char *ids)
+{
+	const int to[] = { NET_START_CONFIG, NET_START_EVENTS, NET_START_CAPTURE, NET_START_AUTHORITY };
+	const int from[] = { e->config, events, e->theirs, e->certificates };
+	char *const argv[] = { (char[]){ "cordon-egress" }, plan->as_root ? (char *)(uintptr_t)ids : NULL, NULL };
+	char *const env[] = { NULL };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || place_fds(from, to, ARRAY_LEN(to)) < 0)
+		_exit(127);
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			_exit(127);
+	execve(plan->network.egress, argv, env);
+	_exit(127);
+}
+
+int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err)
+{
+	char ids[32];
+	pid_t pid;
+
+	if (!plan->network.is_on)
+		return 0;
+	snprintf(ids, sizeof(ids), "%u:%u", EGRESS_ID + (unsigned)getpid(), EGRESS_ID + (unsigned)getpid());
+	pid = process_clone(0, &e->process);
+	if (pid == 0)
+		become_egress(e, plan, events, ids);
+	fd_close(&e->theirs);
+	fd_close(&e->certificates);
+	fd_close(&e->config);
+	fd_close(&e->authority);
+	if (pid > 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -pid, "start the egress process");
+	return fail_step(err, "egress");
+}
+
+int egress_failed(struct egress_process *e, struct cordon_error *err)
+{
+	int status = 0;
+
+	(void)process_wait(e->process, &status);
+	fd_close(&e->process);
+	if (WIFSIGNALED(status))
+		cordon_fail(err, CORDON_SYSTEM, 0,
+			    "the egress process was killed by signal %d: from then on the box had no network",
+			    WTERMSIG(status));
+	else if (WEXITSTATUS(status) == 127)
+		cordon_fail(err, CORDON_SYSTEM, 0, "the egress process could not be executed");
+	else
+		cordon_fail(err, CORDON_SYSTEM, 0,
+			    "the egress process ended with status %d: from then on the box had no network",
+			    WEXITSTATUS(status));
+	return fail_step(err, "egress");
+}
+
+void egress_end(struct egress_process *e)
+{
+	struct pollfd p = { .fd = e->process, .events = POLLIN };
+
+	fd_close(&e->capture);
+	if (e->process >= 0)
+		(void)poll(&p, 1, END_MS);
+	process_end(&e->process);
+}

@@ -1,0 +1,32 @@
+/*
+ * The keeper's hold on the egress process: started beside init, fed with the box's sockets by the payload's child, ended with the box. The
+ * capture socket is its lifeline: keeper, init and the child hold one end, and when the last is closed egress goes.
+ */
+#ifndef BOX_EGRESS_H
+#define BOX_EGRESS_H
+
+#include "plan/plan.h"
+
+struct egress_process {
+	int process;      /* pidfd; -1: none */
+	int capture;      /* our end */
+	int theirs;       /* egress's, until it is started */
+	int authority;    /* init's end: the box's certificates come this way; -1: none */
+	int certificates; /* egress's, until it is started */
+	int config;       /* what it is told */
+};
+#define EGRESS_INIT                                                                                           \
+	{                                                                                                     \
+		.process = -1, .capture = -1, .theirs = -1, .authority = -1, .certificates = -1, .config = -1 \
+	}
+
+/* Before init is cloned: the sockets between them. Nothing where the plan has no network. */
+int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, struct cordon_error *err);
+/* After: the process itself. `events` goes to the front. As root it becomes an id that nobody else has. */
+int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err);
+/* It has ended although the box has not: why. */
+int egress_failed(struct egress_process *e, struct cordon_error *err);
+/* The box is gone: egress tells the rest and goes; killed where it does not. */
+void egress_end(struct egress_process *e);
+
+#endif
