@@ -83,15 +83,48 @@ static size_t specificity(const char *pattern)
 	return pattern[0] == '*' ? strlen(pattern) : SIZE_MAX;
 }
 
-static bool pattern_of_outer_covers(const struct question *q, const char *pattern)
+/* Are the requests of the inner rule looked at: by itself or by one that speaks with it? */
+static bool inner_inspects(const struct question *q)
 {
-	for (size_t i = 0; i < q->outer->n; i++) {
-		const struct net_rule *rule = &q->outer->v[i];
+	const struct net_rule *inner = q->inner;
 
-		if (rule->host && strcmp(rule->host, pattern) == 0 && covers(q, rule))
+	if (net_rule_restricts(inner))
+		return true;
+	for (size_t i = 0; q->set && i < q->set->n; i++) {
+		const struct net_rule *rule = &q->set->v[i];
+
+		if (!net_rule_restricts(rule) || !has_port(rule, q->port) || !rule->host != !inner->host)
+			continue;
+		if (inner->host ? strcmp(rule->host, inner->host) == 0
+				: prefix_is_within(&inner->prefix, &rule->prefix))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * What is looked at outside stays looked at, also where it may do the same: a connection that nobody looks into carries what is no HTTP,
+ * names other hosts inside, and brings credentials of its own to where a secret was to be used.
+ */
+static bool stays_inspected(const struct question *q, const struct net_rule *outer)
+{
+	return q->outer->read_only || !has_port(outer, q->port) || !net_rule_restricts(outer) || inner_inspects(q);
+}
+
+static bool pattern_of_outer_covers(const struct question *q, const char *pattern)
+{
+	bool covered = false;
+
+	for (size_t i = 0; i < q->outer->n; i++) {
+		const struct net_rule *rule = &q->outer->v[i];
+
+		if (!rule->host || strcmp(rule->host, pattern) != 0)
+			continue;
+		if (!stays_inspected(q, rule))
+			return false;
+		covered = covered || covers(q, rule);
+	}
+	return covered;
 }
 
 /* The names of this pattern are spoken for by closer rules of the inner side, which are asked about on their own. */
@@ -144,7 +177,8 @@ static bool host_within(const struct question *q)
 		if (!has_port(rule, q->port))
 			continue;
 		if (!rule->host) { /* "*" speaks for addresses too */
-			if (strcmp(q->inner->host, "*") == 0 && !prefix_shadowed(q, &rule->prefix) && !covers(q, rule))
+			if (strcmp(q->inner->host, "*") == 0 && !prefix_shadowed(q, &rule->prefix) &&
+			    (!covers(q, rule) || !stays_inspected(q, rule)))
 				return false;
 		} else if (pattern_covers(rule->host, q->inner->host)) {
 			if (!best || specificity(rule->host) > specificity(best->host))
@@ -157,11 +191,32 @@ static bool host_within(const struct question *q)
 	return best ? pattern_of_outer_covers(q, best->host) : any_covers(q);
 }
 
+/* The same for addresses, whose rules add up: where both speak, a rule of the inner side looks as well. */
+static bool address_stays_inspected(const struct question *q, const struct net_rule *outer)
+{
+	const struct net_prefix *inner = &q->inner->prefix, *both;
+
+	if (!prefix_is_within(&outer->prefix, inner) && !prefix_is_within(inner, &outer->prefix))
+		return true;
+	both = prefix_is_within(inner, &outer->prefix) ? inner : &outer->prefix;
+	for (size_t i = 0; q->set && i < q->set->n; i++) {
+		const struct net_rule *rule = &q->set->v[i];
+
+		if (!rule->host && net_rule_restricts(rule) && has_port(rule, q->port) &&
+		    prefix_is_within(both, &rule->prefix))
+			return true;
+	}
+	return stays_inspected(q, outer);
+}
+
 static bool address_within(const struct question *q)
 {
 	const struct net_prefix *inner = &q->inner->prefix;
 	bool named = prefix_special(inner) != NULL && !q->outer->allow_private, parts_covered = true;
 
+	for (size_t i = 0; i < q->outer->n; i++)
+		if (!q->outer->v[i].host && !address_stays_inspected(q, &q->outer->v[i]))
+			return false;
 	for (size_t i = 0; i < q->outer->n; i++) {
 		const struct net_rule *rule = &q->outer->v[i];
 

@@ -584,10 +584,17 @@ static const struct within_case withins[] = {
 	{ "a.example /v1/x*", NET_ALLOW, "a.example /v1/*", true },
 	{ "a.example /v1*", NET_ALLOW, "a.example /v1/*", false },
 	{ "a.example /v1/x /v2", NET_ALLOW, "a.example /v1/* /v2", true },
-	{ "a.example", NET_ALLOW, "a.example /*", true },
+	{ "a.example /*", NET_ALLOW, "a.example /*", true },
+	/* What is looked at stays looked at. */
+	{ "a.example", NET_ALLOW, "a.example /*", false },
+	{ "a.example", NET_ALLOW, "a.example; a.example $KEY", false },
+	{ "a.example /*", NET_ALLOW, "a.example; a.example $KEY", true },
+	{ "a.example:80", NET_ALLOW, "a.example; a.example:443 $KEY", true },
+	{ "@192.0.2.0/24:443", NET_ALLOW, "@192.0.2.0/24:443; @192.0.2.7:443 GET", false },
+	{ "@192.0.2.0/25:443", NET_ALLOW, "@192.0.2.0/24:443; @192.0.2.200:443 GET", true },
 	{ "a.example", NET_ALLOW, "a.example /v1/*", false },
 	{ "a.example $KEY", NET_ALLOW, "a.example $KEY", true },
-	{ "a.example", NET_ALLOW, "a.example $KEY", true },
+	{ "a.example", NET_ALLOW, "a.example $KEY", false },
 	{ "a.example $KEY", NET_ALLOW, "a.example", false },
 	{ "a.example $KEY", NET_ALLOW, "a.example $OTHER", false },
 	{ "a.example $KEY", NET_OPEN, "", false },
@@ -645,12 +652,15 @@ static bool sets_within(enum net_mode inner_mode, const char *inner_specs, enum 
 
 static void check_sets_within(void)
 {
+	static const char secret[] = "a.example; a.example:443 $KEY; @192.0.2.0/24:443; @192.0.2.7:443 GET";
 	static const char many[] = "*.example; a.example GET; *:443; @192.0.2.0/24:443 GET; @10.0.0.0/8:22/tcp";
 
 	ok(sets_within(NET_ALLOW, many, NET_ALLOW, many), "a set is within itself");
 	ok(sets_within(NET_OPEN, many, NET_OPEN, many), "also an open one");
 	ok(!sets_within(NET_ALLOW, "*.example", NET_ALLOW, many), "but not without its closer rule");
 	ok(sets_within(NET_ALLOW, many, NET_OPEN, many), "a set is within an open one");
+	ok(sets_within(NET_ALLOW, secret, NET_ALLOW, secret), "what is looked at beside what is not");
+	ok(!sets_within(NET_ALLOW, "a.example; @192.0.2.7:443 GET", NET_ALLOW, secret), "and not if it no longer is");
 	ok(!sets_within(NET_OPEN, many, NET_ALLOW, many), "but not the other way");
 	ok(!sets_within(NET_OPEN, "", NET_OPEN, "a.example:443 GET"), "open is not within what says less somewhere");
 	ok(sets_within(NET_OPEN, "a.example:443 GET", NET_OPEN, ""), "the other way it is");
