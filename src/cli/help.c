@@ -51,9 +51,8 @@ static void add_job_flags(struct str *s, unsigned scope)
 static const char *section_title(const char *key)
 {
 	static const char *const titles[][2] = {
-		{ "limits.", "limits" },
-		{ "files.", "files" },
-		{ "process.", "the process" },
+		{ "limits.", "limits" },      { "files.", "files" },         { "network.", "the network" },
+		{ "secrets", "the network" }, { "process.", "the process" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(titles); i++)
@@ -69,7 +68,7 @@ static bool is_empty_default(const char *text)
 
 static void add_options(struct str *s)
 {
-	static const char *const order[] = { "the wall", "limits", "files", "the process" };
+	static const char *const order[] = { "the wall", "limits", "files", "the network", "the process" };
 	size_t n;
 	const struct cordon_option *options = cordon_options(&n);
 

@@ -46,11 +46,13 @@ static void add_flags(struct str *s, unsigned scope)
 /* What a flag's value may be, from its metavar: words between bars, paths, a policy. */
 static void add_values(struct str *s, const char *metavar)
 {
-	bool words = strchr(metavar, '|') || strcmp(metavar, "none") == 0;
+	bool words = strchr(metavar, '|');
+	bool paths = !strstr(metavar, "PORT") && !strchr(metavar, '@'); /* there HOST is a name of the network */
 
 	if (str_starts(metavar, "NAME|FILE"))
 		add_list(s, cordon_policy_presets(CORDON_TEXT));
-	if (strstr(metavar, "FILE") || strstr(metavar, "PATH") || strstr(metavar, "HOST") || strstr(metavar, "DIR"))
+	if (strstr(metavar, "FILE") || strstr(metavar, "PATH") || strstr(metavar, "DIR") ||
+	    (paths && strstr(metavar, "HOST")))
 		str_add(s, ":files\n");
 	for (const char *p = metavar; words && *p;) {
 		size_t len = strcspn(p, "|");

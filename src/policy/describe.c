@@ -2,7 +2,8 @@
  * A policy told: as text, a YAML file that loads to the same policy, with the origin of each value as a comment; as
  * JSON, the same policy beside a map of origins. Runs in the front, with the caller's rights.
  */
-#include "base/json.h"
+#include "policy/describe.h"
+
 #include "policy/option.h"
 #include "policy/unit.h"
 
@@ -39,7 +40,7 @@ static bool is_plain(const char *text)
 	return strcasecmp(text, "null") != 0;
 }
 
-static void add_scalar(struct str *s, const char *text)
+void describe_scalar(struct str *s, const char *text)
 {
 	struct json j = { 0 };
 	auto_free char *quoted = NULL;
@@ -69,10 +70,10 @@ static void add_list(struct str *s, const struct option *o, const struct strv *l
 		if (!text)
 			s->failed = true;
 		else
-			add_scalar(s, text);
+			describe_scalar(s, text);
 		if (map) {
 			str_add(s, ": ");
-			add_scalar(s, list->v[i + 1]);
+			describe_scalar(s, list->v[i + 1]);
 		}
 	}
 	str_add_char(s, map ? '}' : ']');
@@ -82,10 +83,14 @@ static void add_value(struct str *s, const struct option *o, const struct policy
 {
 	char buf[32];
 
-	if (type_is_list(o->type))
+	if (o->type == TYPE_RULES)
+		describe_rules(s, &v->list);
+	else if (o->type == TYPE_SECRETS)
+		describe_secrets(s, &v->list);
+	else if (type_is_list(o->type))
 		add_list(s, o, &v->list);
 	else if (type_is_text(o->type))
-		add_scalar(s, v->text);
+		describe_scalar(s, v->text);
 	else
 		str_add(s, option_number_text(o, v->num, buf, sizeof(buf)));
 }
@@ -151,7 +156,11 @@ static void json_value(struct json *j, const char *name, const struct option *o,
 {
 	char buf[32];
 
-	if (type_is_list(o->type))
+	if (o->type == TYPE_RULES)
+		describe_rules_json(j, name, &v->list);
+	else if (o->type == TYPE_SECRETS)
+		describe_secrets_json(j, name, &v->list);
+	else if (type_is_list(o->type))
 		json_list(j, name, o, &v->list);
 	else if (type_is_text(o->type))
 		json_string(j, name, v->text);

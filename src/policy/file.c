@@ -5,6 +5,7 @@
 #include "policy/file.h"
 
 #include "policy/build.h"
+#include "policy/network.h"
 #include "policy/value.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ static const char *const kind_names[] = {
 	[YAML_MAP] = "a mapping",
 };
 
-static struct source at_value(const struct source *base, const struct yaml_node *node, const char *key)
+struct source file_at_value(const struct source *base, const struct yaml_node *node, const char *key)
 {
 	struct source at = *base;
 
@@ -25,7 +26,7 @@ static struct source at_value(const struct source *base, const struct yaml_node 
 	return at;
 }
 
-static struct source at_key(const struct source *base, const struct yaml_node *node)
+struct source file_at_key(const struct source *base, const struct yaml_node *node)
 {
 	struct source at = *base;
 
@@ -35,8 +36,8 @@ static struct source at_key(const struct source *base, const struct yaml_node *n
 	return at;
 }
 
-static int wrong_kind(const struct yaml_node *node, enum yaml_kind want, const struct source *at, const char *hint,
-		      struct cordon_error *err)
+int file_wrong_kind(const struct yaml_node *node, enum yaml_kind want, const struct source *at, const char *hint,
+		    struct cordon_error *err)
 {
 	source_fail(at, err, "%s is wanted here, not %s", kind_names[want],
 		    yaml_is_null(node) ? "nothing" : kind_names[node->kind]);
@@ -46,12 +47,9 @@ static int wrong_kind(const struct yaml_node *node, enum yaml_kind want, const s
 static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
 		       const struct source *at, struct cordon_error *err)
 {
-	if (id == OPT_NETWORK && node->kind != YAML_SCALAR) {
-		source_fail_code(at, CORDON_UNAVAILABLE, err, "rules for it are not built in yet");
-		return fail_hint(err, "only 'none' is: loopback inside the box, nothing else");
-	}
 	if (node->kind != YAML_SCALAR || yaml_is_null(node))
-		return wrong_kind(node, YAML_SCALAR, at, "write the value behind the colon, or remove the key", err);
+		return file_wrong_kind(node, YAML_SCALAR, at, "write the value behind the colon, or remove the key",
+				       err);
 	return policy_put(layer, id, node->text, at, err);
 }
 
@@ -59,13 +57,13 @@ static int read_map(struct cordon_policy *layer, enum option_id id, const struct
 		    const struct source *at, struct cordon_error *err)
 {
 	if (node->kind != YAML_MAP)
-		return wrong_kind(node, YAML_MAP, at, "write {NAME: value, …}", err);
+		return file_wrong_kind(node, YAML_MAP, at, "write {NAME: value, …}", err);
 	for (const struct yaml_node *n = node->child; n; n = n->next) {
-		struct source entry = at_value(at, n, at->key);
+		struct source entry = file_at_value(at, n, at->key);
 
 		if (n->kind != YAML_SCALAR || yaml_is_null(n))
-			return wrong_kind(n, YAML_SCALAR, &entry,
-					  "an empty text is \"\", and the word null is \"null\"", err);
+			return file_wrong_kind(n, YAML_SCALAR, &entry,
+					       "an empty text is \"\", and the word null is \"null\"", err);
 		if (value_add_pair(&layer->values[id], id, n->key, n->text, &entry, err) < 0)
 			return -1;
 	}
@@ -76,13 +74,13 @@ static int read_list(struct cordon_policy *layer, enum option_id id, const struc
 		     const struct source *at, struct cordon_error *err)
 {
 	if (node->kind != YAML_LIST)
-		return wrong_kind(node, YAML_LIST, at, "write [one, two], or one line '- entry' each", err);
+		return file_wrong_kind(node, YAML_LIST, at, "write [one, two], or one line '- entry' each", err);
 	for (const struct yaml_node *n = node->child; n; n = n->next) {
-		struct source entry = at_value(at, n, at->key);
+		struct source entry = file_at_value(at, n, at->key);
 
 		if (n->kind != YAML_SCALAR || yaml_is_null(n))
-			return wrong_kind(n, YAML_SCALAR, &entry,
-					  "each entry is one text; quote it where YAML sees more in it", err);
+			return file_wrong_kind(n, YAML_SCALAR, &entry,
+					       "each entry is one text; quote it where YAML sees more in it", err);
 		if (policy_put(layer, id, n->text, &entry, err) < 0)
 			return -1;
 	}
@@ -93,7 +91,8 @@ static int read_option(struct cordon_policy *layer, enum option_id id, const str
 		       const struct source *base, struct cordon_error *err)
 {
 	const struct option *o = &options[id];
-	struct source at = at_value(base, node, o->key);
+	enum option_id holds = id == OPT_ALLOW_CIDR ? OPT_ALLOW : id;
+	struct source at = file_at_value(base, node, o->key);
 	auto_free char *origin = NULL;
 
 	if (!type_is_list(o->type))
@@ -103,15 +102,20 @@ static int read_option(struct cordon_policy *layer, enum option_id id, const str
 	if (!origin)
 		return fail_memory(err);
 	at.origin = origin;
-	if (node->child ? 0 : node->kind != YAML_SCALAR && value_set_empty(&layer->values[id], id, &at, err) < 0)
+	if (!node->child && node->kind != YAML_SCALAR && !layer->values[holds].list.n &&
+	    value_set_empty(&layer->values[holds], holds, &at, err) < 0)
 		return -1;
+	if (o->type == TYPE_RULES)
+		return file_read_rules(layer, id, node, &at, err);
+	if (o->type == TYPE_SECRETS)
+		return file_read_secrets(layer, node, &at, err);
 	return o->type == TYPE_MAP ? read_map(layer, id, node, &at, err) : read_list(layer, id, node, &at, err);
 }
 
 static int unknown_key(const char *section, const struct yaml_node *node, const struct source *base,
 		       struct cordon_error *err)
 {
-	struct source at = at_key(base, node);
+	struct source at = file_at_key(base, node);
 	const char *best = option_suggest(section, node->key), *dot = strchr(node->key, '.');
 
 	source_fail(&at, err, "no such key%s%s: '%.100s'", section ? " in " : "", section ? section : "", node->key);
@@ -122,13 +126,25 @@ static int unknown_key(const char *section, const struct yaml_node *node, const 
 	return fail_hint(err, "'cordon policy schema' lists every key");
 }
 
+/* Rules without a mode: they are what is allowed. */
+static int imply_mode(struct cordon_policy *layer, struct cordon_error *err)
+{
+	const struct policy_value *rules = &layer->values[OPT_ALLOW];
+	struct source at = { .origin = rules->origin };
+
+	return rules->set && !layer->values[OPT_NETWORK].set ? network_imply_allow(layer, &at, err) : 0;
+}
+
 static int read_section(struct cordon_policy *layer, const struct yaml_node *section, const struct source *base,
 			struct cordon_error *err)
 {
-	struct source at = at_value(base, section, section->key);
+	struct source at = file_at_value(base, section, section->key);
+	int word = option_find(section->key);
 
+	if (section->kind == YAML_SCALAR && word >= 0)
+		return read_option(layer, (enum option_id)word, section, base, err);
 	if (section->kind != YAML_MAP)
-		return wrong_kind(section, YAML_MAP, &at, "write its keys below it, indented, or remove it", err);
+		return file_wrong_kind(section, YAML_MAP, &at, "write its keys below it, indented, or remove it", err);
 	for (const struct yaml_node *n = section->child; n; n = n->next) {
 		auto_free char *key = str_printf("%s.%s", section->key, n->key);
 		int id = key ? option_find(key) : -1;
@@ -140,7 +156,7 @@ static int read_section(struct cordon_policy *layer, const struct yaml_node *sec
 		if (read_option(layer, (enum option_id)id, n, base, err) < 0)
 			return -1;
 	}
-	return 0;
+	return word == OPT_NETWORK ? imply_mode(layer, err) : 0;
 }
 
 static int check_version(const struct yaml_node *node, const struct source *base, struct cordon_error *err)
@@ -152,7 +168,7 @@ static int check_version(const struct yaml_node *node, const struct source *base
 		source_fail(&at, err, "'version' is missing");
 		return fail_hint(err, "begin the file with 'version: 1'");
 	}
-	at = at_value(base, node, "version");
+	at = file_at_value(base, node, "version");
 	if (node->kind == YAML_SCALAR && node->plain && strcmp(node->text, "1") == 0)
 		return 0;
 	source_fail(&at, err, "only version 1 is known here");
@@ -162,10 +178,10 @@ static int check_version(const struct yaml_node *node, const struct source *base
 static int read_extends(struct file_head *head, const struct yaml_node *node, const struct source *base,
 			struct cordon_error *err)
 {
-	struct source at = at_value(base, node, "extends");
+	struct source at = file_at_value(base, node, "extends");
 
 	if (node->kind != YAML_SCALAR || yaml_is_null(node) || !*node->text)
-		return wrong_kind(node, YAML_SCALAR, &at, "name one preset or one file", err);
+		return file_wrong_kind(node, YAML_SCALAR, &at, "name one preset or one file", err);
 	head->extends = node;
 	return 0;
 }
@@ -173,19 +189,20 @@ static int read_extends(struct file_head *head, const struct yaml_node *node, co
 int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root,
 	      const struct source *base, struct cordon_error *err)
 {
-	struct source at = at_value(base, root, NULL);
+	struct source at = file_at_value(base, root, NULL);
 	const struct yaml_node *version = NULL;
 
 	*ret_head = (struct file_head){ 0 };
 	if (root->kind != YAML_MAP)
-		return wrong_kind(root, YAML_MAP, &at, "begin the file with 'version: 1'", err);
+		return file_wrong_kind(root, YAML_MAP, &at, "begin the file with 'version: 1'", err);
 	for (const struct yaml_node *n = root->child; n; n = n->next)
 		if (strcmp(n->key, "version") == 0)
 			version = n;
 	if (check_version(version, base, err) < 0)
 		return -1;
 	for (const struct yaml_node *n = root->child; n; n = n->next) {
-		int id = strchr(n->key, '.') ? -1 : option_find(n->key), status = 0;
+		bool section = *n->key && !strchr(n->key, '.') && option_is_section(n->key);
+		int id = section || strchr(n->key, '.') ? -1 : option_find(n->key), status = 0;
 
 		if (n == version)
 			continue;
@@ -193,7 +210,7 @@ int file_read(struct cordon_policy *layer, struct file_head *ret_head, const str
 			status = read_extends(ret_head, n, base, err);
 		else if (id >= 0)
 			status = read_option(layer, (enum option_id)id, n, base, err);
-		else if (*n->key && !strchr(n->key, '.') && option_is_section(n->key))
+		else if (section)
 			status = read_section(layer, n, base, err);
 		else
 			status = unknown_key(NULL, n, base, err);

@@ -11,6 +11,18 @@ struct file_head {
 	const struct yaml_node *extends; /* into the tree, or NULL */
 };
 
+/* ---- inside: parts of the tree ---- */
+
+struct source file_at_value(const struct source *base, const struct yaml_node *node, const char *key);
+struct source file_at_key(const struct source *base, const struct yaml_node *node);
+int file_wrong_kind(const struct yaml_node *node, enum yaml_kind want, const struct source *at, const char *hint,
+		    struct cordon_error *err);
+/* network.allow, network.allow_cidr and secrets (file_network.c). */
+int file_read_rules(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
+		    const struct source *at, struct cordon_error *err);
+int file_read_secrets(struct cordon_policy *layer, const struct yaml_node *node, const struct source *at,
+		      struct cordon_error *err);
+
 /* `base` has file, origin and dir; line and column are filled in here. */
 int file_read(struct cordon_policy *layer, struct file_head *ret_head, const struct yaml_node *root,
 	      const struct source *base, struct cordon_error *err);

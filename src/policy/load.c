@@ -10,6 +10,7 @@
 #include "policy/build.h"
 #include "policy/config.h"
 #include "policy/file.h"
+#include "policy/network.h"
 #include "policy/preset.h"
 
 #include <errno.h>
@@ -191,6 +192,8 @@ static int load_chain(struct cordon_policy **ret, struct loading *l, struct memb
 		status = policy_alloc_defaults(&l->policy, err);
 	if (status == 0)
 		status = load_member(l, m, err);
+	if (status == 0)
+		status = network_check(l->policy, err);
 	if (status == 0)
 		*ret = STEAL(l->policy);
 	else

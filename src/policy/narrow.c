@@ -1,6 +1,6 @@
 /*
  * Requests only narrow. What a caller asks for is laid on the operator's policy by the NARROW column of options.def; what would
- * widen it is CORDON_DENIED, and the policy stays as it was. Mounts are in reach.c.
+ * widen it is CORDON_DENIED, and the policy stays as it was. Mounts are in reach.c, rules of the network in narrow_network.c.
  *
  * Variables (process.env) are free but for three kinds: what the policy sets itself may only be repeated; what makes the loader
  * run other code in every program (LD_*, GLIBC_TUNABLES, GCONV_PATH) is refused; and where the policy names its commands, PATH is
@@ -152,9 +152,13 @@ static int narrow_value(struct cordon_policy *to, const struct cordon_policy *po
 	case NARROW_MAX:
 		return narrow_number(to, request, id, err);
 	case NARROW_SAME:
+		if (o->type == TYPE_SECRETS)
+			return narrow_secrets(policy, request, err);
 		return type_is_text(o->type) ? narrow_same_text(to, request, id, err)
 					     : narrow_number(to, request, id, err);
 	case NARROW_SUBSET:
+		if (o->type == TYPE_RULES)
+			return narrow_rules(to, policy, request, err);
 		return o->type == TYPE_HOSTPATHS ? reach_allowed(to, policy, request, id, err)
 						 : narrow_subset(to, request, id, err);
 	case NARROW_MORE:

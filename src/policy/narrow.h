@@ -16,4 +16,10 @@ int reach_mounts(struct cordon_policy *to, const struct cordon_policy *policy, c
 int reach_allowed(struct cordon_policy *to, const struct cordon_policy *policy, const struct cordon_policy *request,
 		  enum option_id id, struct cordon_error *err);
 
+/* network.allow: every rule within the policy's, and none that the policy has a narrower one inside of; secrets: only repeated
+ * (narrow_network.c). network.mode of `to` is narrowed already. */
+int narrow_rules(struct cordon_policy *to, const struct cordon_policy *policy, const struct cordon_policy *request,
+		 struct cordon_error *err);
+int narrow_secrets(const struct cordon_policy *policy, const struct cordon_policy *request, struct cordon_error *err);
+
 #endif

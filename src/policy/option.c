@@ -36,7 +36,7 @@ int option_find(const char *key)
 	for (int i = 0; i < OPTION_COUNT; i++)
 		if (strcmp(options[i].key, key) == 0)
 			return i;
-	return -1;
+	return strcmp(key, "network") == 0 ? OPT_NETWORK : -1;
 }
 
 int option_word(const char *words, const char *word)
@@ -118,6 +118,12 @@ static const char *const known_elsewhere[][2] = {
 	{ "cwd", "process.workdir" },
 	{ "net", "network" },
 	{ "deadline", "limits.wall_time" },
+	{ "egress", "network.allow" },
+	{ "allowlist", "network.allow" },
+	{ "allowed_hosts", "network.allow" },
+	{ "hosts", "network.allow" },
+	{ "proxy", "network.upstream_proxy" },
+	{ "credentials", "secrets" },
 };
 
 /* Whether the key stands in this section (NULL: at the top); *ret_name is its name there. */
@@ -132,7 +138,7 @@ static bool key_is_in(const char *key, const char *section, const char **ret_nam
 
 const char *option_suggest(const char *section, const char *name)
 {
-	static const char *const top[] = { "version", "extends", "limits", "files", "process", NULL };
+	static const char *const top[] = { "version", "extends", "limits", "files", "network", "process", NULL };
 	struct suggestion s = { .word = name };
 	const char *best = NULL;
 

@@ -15,13 +15,19 @@ static inline bool type_is_text(enum option_type type)
 	return type == TYPE_STRING || type == TYPE_PATH || type == TYPE_ROOT;
 }
 
-/* MOUNTS, TMPFS and MAP hold two strings per entry. */
-static inline size_t type_stride(enum option_type type)
+/* NAME and what belongs to it. */
+static inline bool type_is_map(enum option_type type)
 {
-	return type == TYPE_MOUNTS || type == TYPE_TMPFS || type == TYPE_MAP ? 2 : 1;
+	return type == TYPE_MAP || type == TYPE_SECRETS;
 }
 
-int option_find(const char *key); /* enum option_id or -1 */
+/* MOUNTS, TMPFS, MAP and SECRETS hold two strings per entry. */
+static inline size_t type_stride(enum option_type type)
+{
+	return type == TYPE_MOUNTS || type == TYPE_TMPFS || type_is_map(type) ? 2 : 1;
+}
+
+int option_find(const char *key); /* enum option_id or -1; "network" is short for network.mode */
 /* Index of a word in "a|b|c", or -1. */
 int option_word(const char *words, const char *word);
 /* The index'th word of "a|b|c" into buf. */

@@ -6,6 +6,7 @@
 
 #include "policy/build.h"
 #include "policy/config.h"
+#include "policy/network.h"
 #include "policy/unit.h"
 #include "policy/value.h"
 
@@ -180,6 +181,8 @@ int policy_put(struct cordon_policy *p, enum option_id id, const char *text, con
 
 	if (!type_is_list(options[id].type))
 		return value_set(v, id, text, at, err);
+	if (options[id].type == TYPE_RULES || options[id].type == TYPE_SECRETS)
+		return network_put(p, id, text, at, err);
 	if (value_add(v, id, text, at, err) < 0)
 		return -1;
 	if (is_mount(id) && v->list.n > before && check_dest(p, id, at, err) < 0) {
@@ -216,7 +219,7 @@ static int merge_list(struct policy_value *under, struct policy_value *over, enu
 	for (size_t i = 0; i + stride <= over->list.n; i += stride) {
 		bool there = stride == 1 && strv_has(&under->list, over->list.v[i]);
 
-		for (size_t j = under->list.n; options[id].type == TYPE_MAP && j >= 2; j -= 2)
+		for (size_t j = under->list.n; type_is_map(options[id].type) && j >= 2; j -= 2)
 			if (strcmp(under->list.v[j - 2], over->list.v[i]) == 0)
 				value_list_remove(&under->list, j - 2, 2);
 		for (size_t k = 0; k < stride && !there; k++)
@@ -269,10 +272,15 @@ int cordon_policy_set_from(struct cordon_policy *policy, const char *key, const 
 
 	if (id < 0)
 		return unknown_key(key, err);
-	if (options[id].type == TYPE_MOUNTS || options[id].type == TYPE_HOSTPATHS || options[id].type == TYPE_ROOT)
+	if (options[id].type == TYPE_MOUNTS || options[id].type == TYPE_HOSTPATHS || options[id].type == TYPE_ROOT ||
+	    id == OPT_SECRETS)
 		dir = getcwd(NULL, 0); /* NULL: relative paths are refused */
 	at.dir = dir;
-	return policy_put(policy, (enum option_id)id, value, &at, err);
+	if (policy_put(policy, (enum option_id)id, value, &at, err) < 0)
+		return -1;
+	if (options[id].type == TYPE_RULES || id == OPT_SECRETS)
+		return network_imply_allow(policy, &at, err);
+	return 0;
 }
 
 int cordon_policy_set(struct cordon_policy *policy, const char *key, const char *value, struct cordon_error *err)

@@ -32,6 +32,8 @@ enum option_type {
 	TYPE_MOUNTS,
 	TYPE_TMPFS,
 	TYPE_MAP,
+	TYPE_RULES,
+	TYPE_SECRETS,
 };
 
 enum option_narrow {
@@ -56,12 +58,13 @@ struct option {
 extern const struct option options[OPTION_COUNT];
 
 struct policy_value {
-	bool set;         /* false: no such rule or limit (or, in a request: not asked for) */
-	bool is_default;  /* the built-in default, that is: nobody chose it */
-	uint64_t num;     /* SIZE RATE DURATION COUNT CPUS ENUM SWITCH */
-	char *text;       /* STRING PATH ROOT */
-	struct strv list; /* the others; MOUNTS, TMPFS and MAP hold two entries per item. TMPFS sizes are in bytes */
-	char *origin;     /* "preset strict", "policy.yaml:3:9", "flag --memory"; NULL: "default" */
+	bool set;        /* false: no such rule or limit (or, in a request: not asked for) */
+	bool is_default; /* the built-in default, that is: nobody chose it */
+	uint64_t num;    /* SIZE RATE DURATION COUNT CPUS ENUM SWITCH */
+	char *text;      /* STRING PATH ROOT */
+	struct strv
+		list; /* the others; MOUNTS, TMPFS, MAP and SECRETS hold two entries per item. TMPFS sizes are in bytes */
+	char *origin; /* "preset strict", "policy.yaml:3:9", "flag --memory"; NULL: "default" */
 };
 
 struct cordon_policy {

@@ -2,7 +2,8 @@
  * The JSON Schema (2020-12) of a policy file, from the option table: what it accepts, the parser accepts as far as a schema can
  * say (whether a path has '..' behind a name, or two mounts one DEST, it cannot). Pure.
  */
-#include "base/json.h"
+#include "policy/schema.h"
+
 #include "policy/option.h"
 #include "policy/unit.h"
 
@@ -51,7 +52,7 @@ static void schema_words(struct json *j, const struct option *o)
 	json_end_array(j);
 }
 
-static void schema_text(struct json *j, const char *pattern)
+void schema_text(struct json *j, const char *pattern)
 {
 	json_string(j, "type", "string");
 	json_string(j, "pattern", pattern);
@@ -104,7 +105,7 @@ static void schema_default(struct json *j, const struct option *o)
 {
 	if (!o->default_text)
 		return;
-	if (o->type == TYPE_MAP) {
+	if (type_is_map(o->type)) {
 		json_object(j, "default");
 		json_end_object(j);
 	} else if (type_is_list(o->type)) {
@@ -124,7 +125,11 @@ static void schema_option(struct json *j, enum option_id id)
 
 	json_object(j, dot ? dot + 1 : o->key);
 	json_string(j, "description", o->help);
-	if (o->type == TYPE_MAP)
+	if (o->type == TYPE_RULES)
+		schema_rules(j, id);
+	else if (o->type == TYPE_SECRETS)
+		schema_secrets(j);
+	else if (o->type == TYPE_MAP)
 		schema_map(j);
 	else if (type_is_list(o->type))
 		schema_list(j, id);
@@ -137,25 +142,41 @@ static void schema_option(struct json *j, enum option_id id)
 	else if (o->type == TYPE_ROOT)
 		schema_text(j, "^(host|[^~]*/.*)$");
 	else if (o->type == TYPE_STRING)
-		schema_text(j, id == OPT_USER ? "^[a-z_][a-z0-9_-]{0,31}$" : ".");
+		schema_text(j, id == OPT_USER             ? "^[a-z_][a-z0-9_-]{0,31}$"
+			       : id == OPT_UPSTREAM_PROXY ? "^(none|http://[^/@]+:[1-9][0-9]{0,4})$"
+							  : ".");
 	else
 		schema_number(j, o);
 	schema_default(j, o);
 	json_end_object(j);
 }
 
+/* A section whose mode has a key may be that one word. */
 static void section_begin(struct json *j, const char *name)
 {
+	int word = option_find(name);
+
 	json_object(j, name);
+	if (word >= 0) {
+		json_array(j, "anyOf");
+		json_object(j, NULL);
+		schema_words(j, &options[word]);
+		json_end_object(j);
+		json_object(j, NULL);
+	}
 	json_string(j, "type", "object");
 	json_bool(j, "additionalProperties", false);
 	json_object(j, "properties");
 }
 
-static void section_end(struct json *j)
+static void section_end(struct json *j, const char *name)
 {
 	json_end_object(j);
 	json_end_object(j);
+	if (option_find(name) >= 0) {
+		json_end_array(j);
+		json_end_object(j);
+	}
 }
 
 static void schema_head(struct json *j)
@@ -191,7 +212,7 @@ char *cordon_policy_schema(void)
 
 		if (!(strlen(section) == len && memcmp(section, key, len) == 0)) {
 			if (section[0])
-				section_end(&j);
+				section_end(&j, section);
 			snprintf(section, sizeof(section), "%.*s", (int)len, key);
 			if (section[0])
 				section_begin(&j, section);
@@ -199,7 +220,7 @@ char *cordon_policy_schema(void)
 		schema_option(&j, (enum option_id)i);
 	}
 	if (section[0])
-		section_end(&j);
+		section_end(&j, section);
 	json_end_object(&j);
 	json_end_object(&j);
 	return json_take(&j);

@@ -83,10 +83,6 @@ static int parse_enum(enum option_id id, const char *text, uint64_t *ret, const 
 	struct source place = *at;
 
 	place.key = NULL; /* the message names it */
-	if (id == OPT_NETWORK && word < 0) {
-		source_fail_code(&place, CORDON_UNAVAILABLE, err, "network '%.60s' is not built in yet", text);
-		return fail_hint(err, "only 'none' is: loopback inside the box, nothing else");
-	}
 	if (word < 0)
 		return wrong_word(o, text, at, err);
 	if (id == OPT_LEVEL && word >= LEVEL_VM) {
@@ -195,6 +191,14 @@ static int list_push(struct policy_value *v, size_t stride, char *entry[2], cons
 		return fail_memory(err);
 	}
 	return 0;
+}
+
+int value_push(struct policy_value *v, enum option_id id, char *first, char *second, const struct source *at,
+	       struct cordon_error *err)
+{
+	char *entry[2] = { first, second };
+
+	return list_push(v, type_stride(options[id].type), entry, at, err);
 }
 
 int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text,

@@ -19,6 +19,9 @@ int value_add(struct policy_value *v, enum option_id id, const char *text, const
 /* MAP: the same from its two halves. */
 int value_add_pair(struct policy_value *v, enum option_id id, const char *name, const char *text,
 		   const struct source *at, struct cordon_error *err);
+/* The strings of one more entry (second: NULL where an entry is one), checked already; taken also on failure. */
+int value_push(struct policy_value *v, enum option_id id, char *first, char *second, const struct source *at,
+	       struct cordon_error *err);
 /* A list type: there, with no entry (yet). */
 int value_set_empty(struct policy_value *v, enum option_id id, const struct source *at, struct cordon_error *err);
 int value_copy(struct policy_value *to, const struct policy_value *from); /* 0 or -ENOMEM; to is empty */

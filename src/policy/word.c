@@ -1,4 +1,5 @@
 /* Words of a policy: users, layers, commands, variables, patterns. See text.h. Pure. */
+#include "policy/network.h"
 #include "policy/text.h"
 
 #include <ctype.h>
@@ -93,6 +94,14 @@ static int check_user(const char *text, const struct source *at, struct cordon_e
 	return fail_hint(err, "small letters, digits, _ and -, at most 32, a letter first");
 }
 
+static int check_proxy(const char *text, const struct source *at, struct cordon_error *err)
+{
+	auto_free char *host = NULL;
+	uint16_t port;
+
+	return network_proxy(text, &host, &port, at, err);
+}
+
 int text_check_word(enum option_id id, const char *text, const struct source *at, struct cordon_error *err)
 {
 	if (!*text)
@@ -111,5 +120,7 @@ int text_check_word(enum option_id id, const char *text, const struct source *at
 		return check_user(text, at, err);
 	if (id == OPT_PASS_ENV)
 		return text_check_env(text, at, err);
+	if (id == OPT_UPSTREAM_PROXY)
+		return check_proxy(text, at, err);
 	return 0;
 }

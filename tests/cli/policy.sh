@@ -43,6 +43,12 @@ bad "a relative path" $'version: 1\nfiles: {tmpfs: ["x:1M"]}' 'bad.yaml:2:'
 bad "no version" $'limits: {memory: 1G}' 'version'
 bad "bad YAML" $'version: 1\nlimits: {memory' 'bad.yaml:'
 bad "a preset that is not there" $'version: 1\nextends: nothing' 'nothing'
+bad "an address for a name" $'version: 1\nnetwork:\n  allow:\n  - host: "0x7f.1"' "bad.yaml:4:11: network.allow.host: '0x7f.1' is an address, not a name(.|\n)*address: 127.0.0.1"
+bad "a port without a protocol" $'version: 1\nnetwork: {allow: [{host: a.b, ports: [22]}]}' "bad.yaml:2:19: network.allow: .*port 22 needs a protocol"
+bad "an unknown key of a rule" $'version: 1\nnetwork: {allow: [{hots: a.b}]}' "bad.yaml:2:20: no such key in a rule: 'hots'(.|\n)*did you mean host"
+bad "a secret that is not there" $'version: 1\nnetwork: {allow: [{host: a.b, secret: KYE}]}\nsecrets: {KEY: {from: "env:KEY"}}' "bad.yaml:2:18: network.allow: .*'KYE'(.|\n)*did you mean KEY"
+bad "a secret from nowhere" $'version: 1\nsecrets: {KEY: {from: KEY}}' "bad.yaml:2:23: secrets.from: 'KEY' says not where"
+bad "a network that is none" $'version: 1\nnetwork: host' "bad.yaml:2:10: network.mode: 'host' is not one of none, allow, open"
 printf '{"version": 1, "limits": {"memory": "64M"}}' >ok.json
 status 0 "JSON is fine, too" "$CORDON" policy check ./ok.json
 status 0 "policy show" "$CORDON" policy show ./p.yaml --memory 64M
@@ -51,6 +57,37 @@ like "$OUT" 'processes: 32 +# .*p.yaml:2' "the file and line"
 like "$OUT" 'open_files: 1024 +# default' "and the default"
 status 0 "policy show --json" "$CORDON" policy show ./p.yaml --json
 ok "is JSON" python3 -c 'import json, sys; json.loads(sys.argv[1])' "$OUT"
+cat >net.yaml <<'YAML'
+version: 1
+network:
+  allow: [api.github.com, {host: "*.pypi.org", ports: [443]}, {host: api.example.com, methods: [GET], paths: ["/v1/*"], secret: KEY}]
+  download: 10M/s
+secrets: {KEY: {from: "env:KEY", header: "Authorization: Bearer {}"}}
+YAML
+status 0 "policy check: a network" "$CORDON" policy check ./net.yaml
+status 0 "policy show: a network" "$CORDON" policy show ./net.yaml --connections 5
+like "$OUT" 'mode: allow +# ./net.yaml:3' "rules make the mode"
+like "$OUT" 'allow: \[api.github.com, \{host: "\*.pypi.org", ports: \[443\]\}' "and are told"
+like "$OUT" 'connections: 5 +# flag --connections' "beside the flag"
+printf '%s\n' "$OUT" >again.yaml
+status 0 "which is a policy again" "$CORDON" policy check ./again.yaml
+status 0 "policy show: flags" "$CORDON" policy show --allow 'EXAMPLE.com.' --allow git.example.com:22/tcp --allow-cidr 10.1.2.0/24:5432 \
+	--secret KEY=env:KEY@api.example.com --net-read-only
+like "$OUT" 'allow: \[example.com, \{host: git.example.com, ports: \[22\], protocol: tcp\}, \{address: 10.1.2.0/24, ports: \[5432\], protocol: tcp\}, \{host: api.example.com, ports: \[443\], secret: KEY\}\]' "name hosts"
+like "$OUT" 'read_only: true' "read only"
+for flag in "--allow 10.1" "--allow a.b:22" "--allow-cidr 10.0.0.0/8" "--secret KEY=env:KEY" "--net host" "--upstream-proxy p:80"; do
+	# shellcheck disable=SC2086
+	status 1 "$flag is refused" "$CORDON" policy show $flag
+done
+for flag in "--allow api.github.com:443" "--allow x.pypi.org:443" "--net none" "--net-read-only" "--download 1M/s"; do
+	# shellcheck disable=SC2086
+	status 0 "narrower: $flag" "$CORDON" policy show ./net.yaml $flag
+done
+for flag in "--allow other.org" "--allow pypi.org" "--allow api.example.com" "--net open" "--download 20M/s" "--private allow" \
+	"--secret KEY=env:OTHER@api.example.com" "--upstream-proxy http://p.example:80" "--allow-cidr 10.0.0.0/8:22"; do
+	# shellcheck disable=SC2086
+	status 1 "wider: $flag" "$CORDON" policy show ./net.yaml $flag
+done
 status 0 "policy show strict" "$CORDON" policy show strict
 like "$OUT" '# preset strict' "tells the preset" || true
 status 0 "policy schema" "$CORDON" policy schema
@@ -69,7 +106,13 @@ jsonschema.Draft202012Validator.check_schema(schema)
 check = jsonschema.Draft202012Validator(schema)
 for path in glob.glob(sys.argv[1] + "/profiles/*.yaml"):
     check.validate(yaml.safe_load(open(path)))
-for bad in ({"version": 1, "limits": {"memroy": "1G"}}, {"version": 1, "limits": [1]}, {"version": 2}, {"version": 1, "level": "none"}):
+check.validate(yaml.safe_load(open("net.yaml")))
+check.validate(yaml.safe_load(open("again.yaml")))
+for good in ("none", {"allow": ["a.b:22/tcp", {"address": "10.0.0.0/8", "ports": [22, "80-90"], "protocol": "tcp"}], "mode": "open"}):
+    check.validate({"version": 1, "network": good})
+for bad in ("host", {"allow": ["a b"]}, {"allow": [{}]}, {"allow": [{"host": "a.b", "ports": [0]}]}, {"allow": [{"hots": "a.b"}]}, {"allow": "a.b"}):
+    assert not check.is_valid({"version": 1, "network": bad}), bad
+for bad in ({"version": 1, "secrets": {"K": {"from": "K"}}}, {"version": 1, "limits": {"memroy": "1G"}}, {"version": 1, "limits": [1]}, {"version": 2}, {"version": 1, "level": "none"}):
     assert not check.is_valid(bad), bad
 PY
 status 0 "policy list" "$CORDON" policy list

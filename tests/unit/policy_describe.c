@@ -37,7 +37,13 @@ static const char awkward[] =
 	"'- x'],\n"
 	"          env: {A: '', B: 'null', C: '~', D: \"two\\nlines\", E: '# no comment', F: 'x: y', G: ' s ', H: "
 	"'true', I: \"\\t\"},\n"
-	"          pass_env: [TZ]}\n";
+	"          pass_env: [TZ]}\n"
+	"network: {allow: ['B\u00fccher.example', 'x.y:22/tcp', {host: '*', ports: [80, 443], methods: [GET, PUT]},\n"
+	"          {address: '2001:db8::/32', ports: [1-65535], protocol: tcp}, {host: n.u, ech: allow},\n"
+	"          {host: null.null, paths: ['/a,b', '/{c}/*'], secret: K}],\n"
+	"          mode: open, private: allow, download: 4097/s, upload_total: 3, upstream_proxy: 'http://P.q:1'}\n"
+	"secrets: {K: {from: 'command:a b: \"c\" # d', header: 'X-K: a {}, #b'}, null: {from: 'file:/x y', ttl: "
+	"90500ms}}\n";
 
 static void round_trip(const char *what, struct cordon_policy *p)
 {
@@ -91,7 +97,7 @@ static void test_origins(void)
 	text = cordon_policy_describe(p, CORDON_TEXT);
 	ok(strstr(text, "  memory: 100M                              # flag --memory\n"), "the flag is told");
 	ok(strstr(text, "# preset strict\n"), "the preset is told");
-	ok(strstr(text, "network: none                               # default\n"), "the default is told");
+	ok(strstr(text, "network:\n  mode: none                                # default\n"), "the default is told");
 	free(text);
 	text = cordon_policy_describe(p, CORDON_JSON);
 	ok(strstr(text, "\"limits.memory\": \"flag --memory\"") && strstr(text, "\"memory\": \"100M\""),

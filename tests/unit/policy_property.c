@@ -4,8 +4,7 @@
  * by inode; which mount each probed path of the box shows; and every other value by what it means. That the reference can
  * say no is tested as well: a policy is widened by hand in every way, and must then be found wider.
  */
-#include "policy/policy.h"
-#include "tap.h"
+#include "network_reference.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -307,9 +306,8 @@ static const char *numbers_wider(const struct cordon_policy *was, const struct c
 	if (policy_num(is, OPT_LEVEL) < policy_num(was, OPT_LEVEL) ||
 	    policy_num(is, OPT_SUBUIDS) < policy_num(was, OPT_SUBUIDS))
 		return "level or subuids";
-	if (policy_num(is, OPT_NETWORK) != policy_num(was, OPT_NETWORK) ||
-	    policy_num(is, OPT_STORAGE) != policy_num(was, OPT_STORAGE))
-		return "network or storage";
+	if (policy_num(is, OPT_STORAGE) != policy_num(was, OPT_STORAGE))
+		return "storage";
 	if (strcmp(policy_text(is, OPT_USER), policy_text(was, OPT_USER)) != 0 ||
 	    strcmp(policy_text(is, OPT_ROOT), policy_text(was, OPT_ROOT)) != 0)
 		return "user or root";
@@ -322,6 +320,7 @@ static const char *wider(const struct cordon_policy *was, const struct cordon_po
 	const char *why = numbers_wider(was, is);
 
 	why = why ? why : lists_wider(was, is);
+	why = why ? why : network_wider(was, is);
 	why = why ? why : view_wider(was, is);
 	return why ? why : files_wider(was, is);
 }
@@ -362,6 +361,17 @@ static const struct {
 	{ "files.root", { "host", "/srv/root" } },
 	{ "files.protect", { ".git/hooks", ".git/hooks/", "b", "/w/.git/hooks", "/data/b/", "/v" } },
 	{ "files.forbidden", { "/x", "/y" } },
+	{ "network.mode", { "none", "allow", "open" } },
+	{ "network.allow", { "api.example.com", "*.example.com:443", "*", "other.org:22/tcp", "api.example.com:80" } },
+	{ "network.allow_cidr", { "10.1.0.0/16:22", "1.0.0.0/8:443/tls" } },
+	{ "network.private", { "deny", "allow" } },
+	{ "network.read_only", { "true", "false" } },
+	{ "network.connections", { "1", "10", "11" } },
+	{ "network.idle_timeout", { "1s", "5m", "6m" } },
+	{ "network.download", { "1M/s", "2M/s" } },
+	{ "network.upload_total", { "1M", "2M" } },
+	{ "network.upstream_proxy", { "none", "http://p.example:80" } },
+	{ "secrets", { "K=env:K@api.example.com", "K=env:OTHER@other.org" } },
 	{ "process.user", { "agent", "bob" } },
 	{ "process.subuids", { "true", "false" } },
 	{ "process.commands", { "ls", "cat", "/bin/ls", "python3" } },
@@ -390,6 +400,8 @@ static void generate(struct cordon_policy *p, bool request)
 			k++;
 		put(p, words[i].key, words[i].texts[pick((unsigned)k)]);
 	}
+	if (pick(3))
+		network_generate(p, pick(request ? 4 : 7), !request || !pick(8), pick);
 	for (unsigned n = pick(3); n; n--) {
 		snprintf(text, sizeof(text), "%s/%s:%s", top, sources[pick(ARRAY_LEN(sources))],
 			 dests[pick(ARRAY_LEN(dests))]);
@@ -407,7 +419,7 @@ static void generate(struct cordon_policy *p, bool request)
 
 /* ---- the tests ---------------------------------------------------------------------------------------- */
 
-static unsigned granted, granted_mounts, refused, found_wider;
+static unsigned granted, granted_mounts, granted_rules, refused, found_wider;
 
 static void test_pair(void)
 {
@@ -424,6 +436,7 @@ static void test_pair(void)
 	if (cordon_policy_narrow(p, r, &err) == 0) {
 		granted++;
 		granted_mounts += p->requested.n > 0;
+		granted_rules += policy_num(p, OPT_NETWORK) && policy_list(r, OPT_ALLOW)->n;
 	} else {
 		refused++;
 	}
@@ -439,6 +452,41 @@ static void test_pair(void)
 	cordon_policy_free(p);
 	cordon_policy_free(was);
 	cordon_policy_free(r);
+}
+
+enum { WIDEN_NETWORK = 16, WIDEN_WAYS = WIDEN_NETWORK + 9 };
+
+static void widen_network(struct cordon_policy *p, int way)
+{
+	switch (way) {
+	case 0:
+		put(p, "network.allow", "other.org");
+		break;
+	case 1:
+		put(p, "network.allow", "api.example.com:22/tcp");
+		break;
+	case 2:
+		put(p, "network.allow_cidr", "10.1.2.3:22");
+		break;
+	case 3:
+		put(p, "network.mode", "open");
+		break;
+	case 4:
+		put(p, "network.private", "allow");
+		break;
+	case 5:
+		put(p, "secrets", "N=env:N@api.example.com");
+		break;
+	case 6:
+		put(p, "network.upstream_proxy", "http://p.example:80");
+		break;
+	case 7:
+		p->values[OPT_CONNECTIONS].num++;
+		break;
+	default: /* the wildcard speaks now, and nobody looks at requests any more */
+		value_list_remove(&p->values[OPT_ALLOW].list, 2, 1);
+		break;
+	}
 }
 
 /* Ways to widen, each of which the reference must see. */
@@ -505,7 +553,7 @@ static void widen(struct cordon_policy *p, int way)
 
 static void test_reference(void)
 {
-	for (int way = 0; way <= 15; way++) {
+	for (int way = 0; way < WIDEN_WAYS; way++) {
 		struct cordon_policy *p = NULL, *was = NULL;
 		char text[PATH_MAX];
 		const char *why;
@@ -519,10 +567,16 @@ static void test_reference(void)
 		put(p, "files.protect", ".git/hooks");
 		put(p, "process.commands", "ls");
 		put(p, "process.env", "A=1");
+		put(p, "network.allow", "*.example.com");
+		put(p, "network.allow", "x.example.com:80");
+		put(p, "secrets", "K=env:K@x.example.com");
 		if (policy_copy(&was, p, NULL) < 0)
 			return;
 		ok(!wider(was, p), "a policy is not wider than itself");
-		widen(p, way);
+		if (way < WIDEN_NETWORK)
+			widen(p, way);
+		else
+			widen_network(p, way - WIDEN_NETWORK);
 		why = wider(was, p);
 		ok(why, "widened in way %d it is: %s", way, why ? why : "not seen");
 		cordon_policy_free(p);
@@ -594,6 +648,7 @@ int main(int argc, char **argv)
 	is_num(found_wider, 0, "of %u pairs none is wider than its policy", pairs);
 	ok(granted > pairs / 10 && refused > pairs / 10, "%u were granted, %u refused", granted, refused);
 	ok(granted_mounts > pairs / 200, "%u were granted new mounts", granted_mounts);
+	ok(granted_rules > pairs / 200, "%u were granted rules of the network", granted_rules);
 	test_repeat();
 	snprintf(command, sizeof(command), "rm -rf '%s'", top);
 	ok(system(command) == 0, "cleaned up");
