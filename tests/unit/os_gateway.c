@@ -352,6 +352,7 @@ static void run_box(bool lazy, const char *who)
 		.gateway_address = "198.19.255.1",
 		.box_address = "198.19.255.2",
 		.link_bits = 30,
+		.settings = -1,
 		.ports = ports,
 		.port_count = sizeof(ports) / sizeof(ports[0]),
 		.lazy = lazy,
