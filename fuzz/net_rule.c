@@ -18,7 +18,8 @@ static const char *const prefixes[] = { "0.0.0.0/0", "10.0.0.0/8",    "10.1.0.0/
 					"::/0",      "2001:db8::/32", "fc00::/7",    "8.0.0.0/5" };
 static const char *const literals[] = { "192.0.2.7",   "192.0.2.8", "10.1.2.3", "10.2.3.4",         "8.8.8.8",
 					"2001:db8::1", "fd00::1",   "::1",      "::ffff:192.0.2.7", "127.0.0.1" };
-static const char *const ports[] = { "", "443", "80", "22", "80,443", "1-65535", "70-90", "443-500,22", "81-442" };
+static const char *const ports[] = { "",        "443",   "80",         "22",     "80,443",
+				     "1-65535", "70-90", "443-500,22", "81-442", "443-500" };
 static const uint16_t asked[] = { 1, 22, 79, 80, 81, 90, 443, 444, 501, 65535 };
 static const char *const methods[] = { "GET", "POST" };
 static const char *const path_patterns[] = { "/a", "/a*", "/*", "/b/*", "/*b" };

@@ -59,7 +59,7 @@ static enum hostname_kind classify_address(const char *text, size_t len)
 /* Plain bytes. */
 static enum hostname_kind parse_ascii(const char *text, size_t len, char ret[HOSTNAME_SIZE])
 {
-	char name[HOSTNAME_SIZE];
+	char name[HOSTNAME_SIZE] = "";
 	size_t label = 0;
 
 	if (memchr(text, ':', len))
