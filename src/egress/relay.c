@@ -16,8 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A pipe of 64 slots; a flow's share of one turn is RELAY_ROUNDS of them; without a pipe to be had it tries again a little later. */
-enum { RELAY_PIPE_BYTES = 262144, RELAY_ROUNDS = 16, RELAY_RETRY_MS = 20 };
+/* A pipe is as large as an ordinary user may have it: that takes half the processor time of one a quarter the size. A flow's share of
+ * one turn is RELAY_ROUNDS of them; without a pipe to be had it tries again a little later. */
+enum { RELAY_PIPE_BYTES = 1048576, RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
 
 static bool pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 {
