@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# The tests of egress: a file of them sources this first, instead of ../lib.sh, and finds itself on a small internet of its own.
+#
+# That is a network namespace where every address is local, with servers at all of them (internet/), and a mount namespace in which
+# /etc/resolv.conf, /etc/hosts and /etc/ssl/certs are that internet's. Root makes both as root; an ordinary user in a user namespace
+# that maps the user to itself, so that cordon, which has no capability there, is as unprivileged as outside.
+#
+# $NET is its directory: ca.pem, dns.log (questions), tcp.log (connections that arrived), http.log (requests), wire.log (every packet that began
+# something). Logs are JSON, one object a line; seen LOG TEXT counts lines.
+if [ -z "${CORDON_INTERNET:-}" ]; then
+	inner=(env CORDON_INTERNET=1 bash "$0" "$@")
+	case ${CORDON_LEVEL:-container} in container) ;; *) inner=() ;; esac
+	if [ ${#inner[@]} = 0 ]; then
+		. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+		levels container
+	elif [ "$(id -u)" = 0 ] && unshare --net --mount true 2>/dev/null; then
+		exec unshare --net --mount "${inner[@]}"
+	elif unshare --user --map-current-user --keep-caps --net --mount true 2>/dev/null; then
+		exec unshare --user --map-current-user --keep-caps --net --mount "${inner[@]}"
+	else
+		. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+		skip_all "no network namespace can be had here"
+	fi
+fi
+. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+need ip openssl curl setpriv
+PYTHON=/usr/bin/python3
+[ -x $PYTHON ] || skip_all "there is no $PYTHON"
+NET=$WORK/net
+API=192.0.2.10
+
+internet_up() {
+	mkdir -p "$NET/certs" "$NET/www" "$NET/repos"
+	chmod 755 "$NET"
+	ip link set lo up && ip route add local default dev lo && ip -6 route add local default dev lo 2>/dev/null
+	$PYTHON "$TOP/tests/egress/internet" "$NET" >"$NET/said" 2>&1 &
+	defer kill "$!"
+	until_true 20 test -e "$NET/ready" || { cat "$NET/said" && skip_all "the internet does not come up"; }
+	cp "$NET/ca.pem" "$NET/certs/ca-certificates.crt"
+	cp "$NET/ca.pem" "$NET/certs/$(openssl x509 -in "$NET/ca.pem" -noout -hash).0"
+	echo 'nameserver 192.0.2.53' >"$NET/resolv.conf"
+	printf '127.0.0.1 localhost\n::1 localhost\n10.1.2.3 inhosts.example.com\n192.0.2.38 goodhosts.example.com\n' >"$NET/hosts"
+	for pair in resolv.conf:/etc/resolv.conf hosts:/etc/hosts certs:/etc/ssl/certs; do
+		mount --bind "$NET/${pair%%:*}" "${pair#*:}" || skip_all "${pair#*:} cannot be covered"
+	done
+}
+internet_up
+
+# Who lets cordon run has no capability of this namespace; as root it is root.
+UNCAP=()
+[ "$ME" = root ] || UNCAP=(setpriv --inh-caps=-all --ambient-caps=-all)
+box() { timeout -k 5 60 "${UNCAP[@]}" "$CORDON" run --level "$LEVEL" "$@"; }
+# seen LOG TEXT…: how many lines of the log have all of these
+seen() {
+	local log=$NET/$1.log text
+	shift
+	text=$(cat "$log" 2>/dev/null)
+	for want in "$@"; do text=$(grep -F -- "$want" <<<"$text"); done
+	[ -n "$text" ] && wc -l <<<"$text" || echo 0
+}
+# to ADDRESS: connections that arrived at it.
+to() { seen tcp "\"to\": \"$1\""; }
+asked() { seen dns "\"name\": \"$1\""; }
+# sums FIELD: of the rows of network[] of the last result. rows KIND DECISION [HOST]: how many, by their counts.
+rows() {
+	json network <"$WORK/.result" | $PYTHON -c '
+import json, sys
+want = sys.argv[1:]
+n = 0
+for line in sys.stdin:
+    row = json.loads(line)
+    if all(w in ("", row.get(k)) for k, w in zip(("kind", "decision", "host"), want)):
+        n += row.get("count", 1)
+print(n)' "$@"
+}
+# web FLAG… -- URL [CURL FLAG…]: curl in a box; its body, and its status where it failed
+web() {
+	local flags=()
+	while [ "$1" != -- ]; do flags+=("$1") && shift; done
+	shift
+	box "${flags[@]}" -- curl -sS -m 20 "$@" 2>&1
+}
+# in_box FLAG… -- ARGUMENTS: a Python program on stdin, in a box
+in_box() {
+	cat >"$WORK/inside.py"
+	local flags=()
+	while [ "$1" != -- ]; do flags+=("$1") && shift; done
+	shift
+	box --ro "$WORK/inside.py:/tmp/inside.py" "${flags[@]}" -- $PYTHON /tmp/inside.py "$@" 2>&1
+}
