@@ -80,11 +80,18 @@ web() {
 	shift
 	box "${flags[@]}" -- curl -sS -m 20 "$@" 2>&1
 }
-# in_box FLAG… -- ARGUMENTS: a Python program on stdin, in a box
-in_box() {
-	cat >"$WORK/inside.py"
+# ask FLAG… -- ARGUMENT…: a Python program on stdin, in a box, with the words of inside.py. What it says is "KEY: VALUE" lines in $GOT; said KEY is
+# one of them. The result is there as after result().
+ask() {
+	{ echo 'from inside import *' && cat; } >"$WORK/program.py"
 	local flags=()
 	while [ "$1" != -- ]; do flags+=("$1") && shift; done
 	shift
-	box --ro "$WORK/inside.py:/tmp/inside.py" "${flags[@]}" -- $PYTHON /tmp/inside.py "$@" 2>&1
+	result --ro "$TOP/tests/egress/inside.py:/tmp/inside.py" --ro "$WORK/program.py:/tmp/program.py" "${flags[@]}" -- $PYTHON /tmp/program.py "$@"
+	GOT=$(field stdout)
+	[ "$RESULT_STATUS" = 0 ] || note "the program failed: $(field error.message) $(field stderr | tail -3)"
 }
+said() { sed -n "s/^$1: //p" <<<"$GOT"; }
+# say_is KEY WANT DESC, says KEY REGEX DESC
+say_is() { is "$(said "$1")" "$2" "$3"; }
+says() { like "$(said "$1")" "$2" "$3"; }
