@@ -7,9 +7,10 @@
 #include "base/fd.h"
 #include "net/start.h"
 #include "os/gateway.h"
-#include "plan/network.h"
 
 #include <errno.h>
+
+_Static_assert((int)NET_LISTEN_MAX <= (int)GATEWAY_PORTS_MAX, "the gateway has room");
 
 /* Sends what is there so far. */
 static int flush(struct inside *in, struct net_capture *m, int *fds, bool complete)
@@ -31,8 +32,8 @@ static int hand_over(struct inside *in, const struct gateway *g, const uint16_t 
 		int fd;
 	} first[] = {
 		{ NET_CAPTURE_DNS_UDP, g->dns_udp }, { NET_CAPTURE_DNS_TCP, g->dns_tcp },
-		{ NET_CAPTURE_PACKET, g->packets },  { NET_CAPTURE_SPARE, g->spare },
-		{ NET_CAPTURE_NURSERY, g->nursery },
+		{ NET_CAPTURE_PACKET, g->packets },  { NET_CAPTURE_DATAGRAM, g->datagrams },
+		{ NET_CAPTURE_SPARE, g->spare },     { NET_CAPTURE_NURSERY, g->nursery },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(first); i++) {
@@ -53,7 +54,7 @@ static int hand_over(struct inside *in, const struct gateway *g, const uint16_t 
 
 int capture_open(struct inside *in)
 {
-	uint16_t ports[GATEWAY_PORTS_MAX];
+	uint16_t ports[NET_LISTEN_MAX];
 	struct gateway_options o = {
 		.gateway_address = NET_GATEWAY_ADDRESS,
 		.box_address = NET_BOX_ADDRESS,
@@ -65,7 +66,7 @@ int capture_open(struct inside *in)
 	const char *step = "";
 	int r;
 
-	o.port_count = plan_network_ports(&in->plan->network, ports, GATEWAY_PORTS_MAX, &o.lazy);
+	o.port_count = net_rules_ports(&in->plan->network.config.rules, ports, NET_LISTEN_MAX, &o.lazy);
 	gateway_init(&gateway);
 	r = gateway_open(&o, &gateway, &step);
 	if (r < 0)

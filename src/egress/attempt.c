@@ -1,26 +1,27 @@
 /*
- * What the box tried where nothing listens: the packet socket sees SYNs and UDP on their way into the gateway, whose kernel answers them
- * with a reset or "port unreachable". Each place is told once, and only so many in a second: what a port scan does is to fill this process's
- * memory with nothing, and the log with a little. Runs in the egress process; reads hostile headers.
+ * What the box tried where nothing listens: the gateway's raw sockets see SYNs and UDP. Mostly its kernel answers them with a reset or "port
+ * unreachable", and all that is left is to tell. Where it is lazy (any port may be allowed) nobody answers: a SYN that the rules allow gets a
+ * listener and is replayed, any other a reset. Each place is told once, and only so many in a second: what a port scan does is to
+ * fill this process's memory with nothing, and the log with a little. Runs in the egress process; reads hostile headers.
  */
 #include "egress/capture.h"
 
 #include "base/fd.h"
+#include "os/gateway.h"
 
 #include <errno.h>
-#include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-enum { NEWS_KEYS = 512, NEWS_RATE = 50, NEWS_BURST = 200, ATTEMPT_ROUNDS = 64, ATTEMPT_BYTES = 128 };
+enum { NEWS_KEYS = 512, NEWS_RATE = 50, NEWS_BURST = 200, ATTEMPT_ROUNDS = 64 };
 
 struct attempts {
 	struct egress *egress;
-	int fd;
-	struct loop_io io;
+	int fds[2]; /* TCP, UDP */
+	struct loop_io ios[2];
 	struct bucket rate;
 	uint64_t keys[NEWS_KEYS]; /* hashes of what was told, the oldest overwritten */
 	size_t next;
@@ -39,7 +40,7 @@ static struct attempts *attempts_get(struct egress *egress)
 		if (!egress->attempts)
 			return NULL;
 		egress->attempts->egress = egress;
-		egress->attempts->fd = -1;
+		egress->attempts->fds[0] = egress->attempts->fds[1] = -1;
 		bucket_init(&egress->attempts->rate, egress->loop, NEWS_RATE, NEWS_BURST);
 	}
 	return egress->attempts;
@@ -75,27 +76,7 @@ bool attempts_news(struct egress *egress, const void *key, size_t len)
 	return true;
 }
 
-/* The IPv4 header and the first bytes of what follows. */
-static bool attempt_parse(const uint8_t *packet, size_t len, struct attempt *ret)
-{
-	size_t head = len ? (size_t)(packet[0] & 0x0f) * 4 : 0;
-
-	if (len < 20 || packet[0] >> 4 != 4 || head < 20 || len < head + 4)
-		return false;
-	if ((packet[6] & 0x1f) || packet[7])
-		return false; /* a later fragment has no ports */
-	*ret = (struct attempt){
-		.protocol = packet[9],
-		.port = (uint16_t)(packet[head + 2] << 8 | packet[head + 3]),
-		.address = { packet[16], packet[17], packet[18], packet[19] },
-	};
-	if (ret->protocol == IPPROTO_UDP)
-		return true;
-	return ret->protocol == IPPROTO_TCP && len >= head + 14 &&
-	       (packet[head + 13] & 0x12) == 0x02; /* SYN, not ACK */
-}
-
-static void attempt_tell(struct egress *egress, const struct attempt *attempt)
+static void attempt_tell(struct egress *egress, const struct attempt *attempt, const char *reason)
 {
 	struct net_address address = { .family = AF_INET };
 	char text[ADDRESS_TEXT];
@@ -113,55 +94,92 @@ static void attempt_tell(struct egress *egress, const struct attempt *attempt)
 	if (attempt->protocol == IPPROTO_UDP) {
 		egress_event_text(event.reason, sizeof(event.reason), "UDP does not leave the box");
 	} else {
-		egress_event_text(event.reason, sizeof(event.reason), "no rule has this port");
+		egress_event_text(event.reason, sizeof(event.reason), reason);
 		egress_event_allow(egress, &event, name, &address, attempt->port);
 	}
 	egress_event(egress, &event);
 }
 
-static void attempt_seen(struct egress *egress, const struct attempt *attempt)
+/* The rules may allow it: somebody shall listen there, and the SYN arrives again. False: they do not, or it could not be done. */
+static bool attempt_admit(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len,
+			  char *reason, size_t size)
 {
-	if (attempt->protocol == IPPROTO_UDP && attempt->port == 53)
-		return; /* it is answered */
-	if (attempt->protocol == IPPROTO_TCP && (attempt->port == 53 || capture_has_port(egress, attempt->port)))
-		return;
-	if (attempt->protocol == IPPROTO_TCP && egress->config.rules.mode == NET_OPEN)
-		capture_want_port(egress, attempt->port);
-	else if (attempts_news(egress, attempt, sizeof(*attempt)))
-		attempt_tell(egress, attempt);
+	struct egress *egress = attempts->egress;
+	struct net_address address = { .family = AF_INET };
+	struct net_match match;
+
+	memcpy(address.bytes, attempt->address, sizeof(attempt->address));
+	if (net_rules_connect(&egress->config.rules, pool_name(&egress->pool, &address), &address, attempt->port,
+			      &match, reason, size) < 0)
+		return false;
+	if (!capture_has_port(egress, attempt->port) && capture_listen(egress, attempt->port) < 0)
+		return false;
+	return gateway_replay(attempts->fds[0], packet, len) == 0;
 }
 
-static void attempts_ready(struct loop_io *io, uint32_t events)
+static void attempt_seen(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len)
 {
-	struct attempts *attempts = LOOP_OWNER(io, struct attempts, io);
+	struct egress *egress = attempts->egress;
+	bool lazy = attempt->protocol == IPPROTO_TCP && capture_is_lazy(egress);
+	char reason[160] = "no rule has this port";
 
-	(void)events;
+	/* Since the filter was made a listener may have come: then the kernel has taken it. */
+	if (attempt->port == 53 || (attempt->protocol == IPPROTO_TCP && capture_has_port(egress, attempt->port)))
+		return;
+	if (lazy && attempt_admit(attempts, attempt, packet, len, reason, sizeof(reason)))
+		return;
+	if (lazy)
+		(void)gateway_refuse(attempts->fds[0], packet, len);
+	if (attempts_news(egress, attempt, sizeof(*attempt)))
+		attempt_tell(egress, attempt, reason);
+}
+
+static void attempts_ready(struct attempts *attempts, int fd)
+{
 	for (unsigned i = 0; i < ATTEMPT_ROUNDS; i++) {
-		uint8_t packet[ATTEMPT_BYTES];
-		struct sockaddr_ll from = { 0 };
-		socklen_t len = sizeof(from);
+		uint8_t packet[GATEWAY_PACKET_SIZE];
+		struct gateway_attempt seen;
 		struct attempt attempt = { 0 };
-		ssize_t n =
-			recvfrom(attempts->fd, packet, sizeof(packet), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
+		int n = gateway_read(fd, packet, &seen);
 
+		if (n == -EBADMSG)
+			continue;
 		if (n < 0)
 			return;
-		if (from.sll_pkttype != PACKET_OUTGOING && attempt_parse(packet, (size_t)n, &attempt))
-			attempt_seen(attempts->egress, &attempt);
+		attempt.protocol = seen.protocol;
+		attempt.port = seen.to_port;
+		memcpy(attempt.address, &seen.to, sizeof(attempt.address));
+		attempt_seen(attempts, &attempt, packet, (size_t)n);
 	}
 }
 
-int attempts_start(struct egress *egress, int fd)
+static void tcp_ready(struct loop_io *io, uint32_t events)
+{
+	struct attempts *attempts = LOOP_OWNER(io, struct attempts, ios[0]);
+
+	(void)events;
+	attempts_ready(attempts, attempts->fds[0]);
+}
+
+static void udp_ready(struct loop_io *io, uint32_t events)
+{
+	struct attempts *attempts = LOOP_OWNER(io, struct attempts, ios[1]);
+
+	(void)events;
+	attempts_ready(attempts, attempts->fds[1]);
+}
+
+int attempts_start(struct egress *egress, int fd, bool udp)
 {
 	struct attempts *attempts = attempts_get(egress);
 
-	if (!attempts || attempts->fd >= 0) {
+	if (!attempts || attempts->fds[udp] >= 0) {
 		fd_close(&fd);
 		return attempts ? -EEXIST : -ENOMEM;
 	}
-	attempts->fd = fd;
-	attempts->io.ready = attempts_ready;
-	return loop_watch(egress->loop, &attempts->io, fd, EPOLLIN);
+	attempts->fds[udp] = fd;
+	attempts->ios[udp].ready = udp ? udp_ready : tcp_ready;
+	return loop_watch(egress->loop, &attempts->ios[udp], fd, EPOLLIN);
 }
 
 void attempts_free(struct egress *egress)
@@ -170,9 +188,11 @@ void attempts_free(struct egress *egress)
 
 	if (!attempts)
 		return;
-	loop_unwatch(egress->loop, &attempts->io);
+	for (int i = 0; i < 2; i++) {
+		loop_unwatch(egress->loop, &attempts->ios[i]);
+		fd_close(&attempts->fds[i]);
+	}
 	bucket_done(&attempts->rate);
-	fd_close(&attempts->fd);
 	egress->attempts = NULL;
 	free(attempts);
 }

@@ -1,12 +1,13 @@
 /*
  * What was opened in the gateway and handed over: see capture.h. Fds arrive while the box is being built (so that egress starts beside it)
- * and, in open mode, whenever a port is first wanted. Runs in the egress process.
+ * ; in open mode a listener is made when its port is first wanted. Runs in the egress process.
  */
 #include "egress/capture.h"
 
 #include "base/fd.h"
 #include "egress/conn.h"
 #include "net/start.h"
+#include "os/gateway.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -27,12 +28,13 @@ struct listener {
 
 struct capture {
 	struct egress *egress;
-	int fd, helper;
-	struct loop_io io, helper_io;
+	int fd;
+	struct loop_io io;
+	struct gateway gateway; /* only the two sockets that further listeners are made of */
 	struct listener *listeners;
 	size_t listener_count;
 	struct dns_service *dns[2]; /* UDP, TCP */
-	uint8_t ports[65536 / 8];   /* somebody listens there, or it was asked for */
+	uint8_t ports[65536 / 8];   /* somebody listens there */
 	bool complete;
 };
 
@@ -106,7 +108,14 @@ static int capture_add(struct capture *capture, int *fd, unsigned kind, uint16_t
 		return dns_service_start(capture->egress, STEAL_FD(*fd), kind == NET_CAPTURE_DNS_TCP,
 					 &capture->dns[kind == NET_CAPTURE_DNS_TCP]);
 	case NET_CAPTURE_PACKET:
-		return attempts_start(capture->egress, STEAL_FD(*fd));
+	case NET_CAPTURE_DATAGRAM:
+		return attempts_start(capture->egress, STEAL_FD(*fd), kind == NET_CAPTURE_DATAGRAM);
+	case NET_CAPTURE_SPARE:
+		capture->gateway.spare = STEAL_FD(*fd);
+		return 0;
+	case NET_CAPTURE_NURSERY:
+		capture->gateway.nursery = STEAL_FD(*fd);
+		return 0;
 	case NET_CAPTURE_LISTENER:
 		return listener_add(capture, fd, port);
 	default:
@@ -160,33 +169,18 @@ static void capture_ready(struct loop_io *io, uint32_t events)
 		loop_stop(capture->egress->loop);
 }
 
-static void helper_ready(struct loop_io *io, uint32_t events)
-{
-	struct capture *capture = LOOP_OWNER(io, struct capture, helper_io);
-
-	(void)events;
-	if (capture_receive(capture, capture->helper) == 0) {
-		loop_unwatch(capture->egress->loop, io);
-		fd_close(&capture->helper);
-	}
-}
-
-int capture_start(struct egress *egress, int fd, int helper)
+int capture_start(struct egress *egress, int fd)
 {
 	struct capture *capture = calloc(1, sizeof(*capture));
 	int r;
 
 	if (!capture)
 		return -ENOMEM;
-	*capture = (struct capture){ .egress = egress, .fd = fd, .helper = helper };
+	*capture = (struct capture){ .egress = egress, .fd = fd };
+	gateway_init(&capture->gateway);
 	egress->capture = capture;
 	capture->io.ready = capture_ready;
-	capture->helper_io.ready = helper_ready;
 	r = fd_set_nonblock(fd, true);
-	if (r == 0 && helper >= 0)
-		r = fd_set_nonblock(helper, true);
-	if (r == 0 && helper >= 0)
-		r = loop_watch(egress->loop, &capture->helper_io, helper, EPOLLIN);
 	return r < 0 ? r : loop_watch(egress->loop, &capture->io, fd, EPOLLIN);
 }
 
@@ -195,15 +189,16 @@ bool capture_has_port(const struct egress *egress, uint16_t port)
 	return egress->capture && egress->capture->ports[port / 8] & 1u << port % 8;
 }
 
-void capture_want_port(struct egress *egress, uint16_t port)
+bool capture_is_lazy(const struct egress *egress)
 {
-	struct net_port_wanted wanted = { .port = port };
-	struct capture *capture = egress->capture;
+	return egress->capture && egress->capture->gateway.spare >= 0;
+}
 
-	if (capture->helper < 0 || capture_has_port(egress, port))
-		return;
-	if (send(capture->helper, &wanted, sizeof(wanted), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(wanted))
-		capture->ports[port / 8] |= (uint8_t)(1u << port % 8);
+int capture_listen(struct egress *egress, uint16_t port)
+{
+	auto_close int fd = gateway_listen(&egress->capture->gateway, port);
+
+	return fd < 0 ? fd : listener_add(egress->capture, &fd, port);
 }
 
 void capture_free(struct egress *egress)
@@ -224,9 +219,8 @@ void capture_free(struct egress *egress)
 	for (int i = 0; i < 2; i++)
 		dns_service_free(egress, capture->dns[i]);
 	loop_unwatch(egress->loop, &capture->io);
-	loop_unwatch(egress->loop, &capture->helper_io);
 	fd_close(&capture->fd);
-	fd_close(&capture->helper);
+	gateway_close(&capture->gateway);
 	egress->capture = NULL;
 	free(capture);
 }

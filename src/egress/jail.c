@@ -67,6 +67,7 @@ struct jail_row {
 static const struct jail_row rows[] = {
 	/* sockets and the loop */
 	{ SYS_accept4, RULE_ALLOW },
+	{ SYS_bind, RULE_ALLOW }, /* this and listen() only with `listens` */
 	{ SYS_connect, RULE_ALLOW },
 	{ SYS_epoll_ctl, RULE_ALLOW },
 	{ SYS_epoll_pwait, RULE_ALLOW },
@@ -76,6 +77,7 @@ static const struct jail_row rows[] = {
 	{ SYS_getpeername, RULE_ALLOW },
 	{ SYS_getsockname, RULE_ALLOW },
 	{ SYS_getsockopt, RULE_ALLOW },
+	{ SYS_listen, RULE_ALLOW },
 	{ SYS_pipe2, RULE_ALLOW },
 #ifdef SYS_poll
 	{ SYS_poll, RULE_ALLOW },
@@ -214,9 +216,10 @@ static const struct sock_filter rule_ioctl[] = {
 /* No filters, no upper-layer protocols, no fast open: options whose code nobody here needs. */
 static const struct sock_filter rule_setsockopt[] = {
 	LOAD(ARG_LOW(1)),
-	JUMP_EQUAL(SOL_SOCKET, 0, 7),
+	JUMP_EQUAL(SOL_SOCKET, 0, 8),
 	LOAD(ARG_LOW(2)),
-	JUMP_EQUAL(SO_LINGER, 4, 0),
+	JUMP_EQUAL(SO_LINGER, 5, 0),
+	JUMP_EQUAL(SO_REUSEPORT, 4, 0),
 	JUMP_EQUAL(SO_SNDBUF, 3, 0),
 	JUMP_EQUAL(SO_RCVBUF, 2, 0),
 	JUMP_EQUAL(SO_KEEPALIVE, 1, 0),
@@ -292,21 +295,23 @@ static int by_number(const void *a, const void *b)
 	return x->nr < y->nr ? -1 : x->nr > y->nr;
 }
 
-static int jail_filter(void)
+static int jail_filter(const struct jail_options *options)
 {
 	static struct code code;
 	struct jail_row sorted[ARRAY_LEN(rows)];
 	struct sock_fprog program = { .filter = code.v };
+	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-		sorted[i] = rows[i];
-	qsort(sorted, ARRAY_LEN(sorted), sizeof(*sorted), by_number);
+		if (options->listens || (rows[i].nr != SYS_bind && rows[i].nr != SYS_listen))
+			sorted[n++] = rows[i];
+	qsort(sorted, n, sizeof(*sorted), by_number);
 	code.n = 0;
 	emit(&code, (struct sock_filter)LOAD(offsetof(struct seccomp_data, arch)));
 	emit(&code, (struct sock_filter)JUMP_EQUAL(JAIL_ARCH, 1, 0));
 	emit(&code, (struct sock_filter)RETURN(KILL));
 	emit(&code, (struct sock_filter)LOAD(offsetof(struct seccomp_data, nr)));
-	emit_tree(&code, sorted, ARRAY_LEN(sorted));
+	emit_tree(&code, sorted, n);
 	if (code.n > CODE_MAX)
 		return -E2BIG;
 	program.len = (unsigned short)code.n;
@@ -373,7 +378,7 @@ static int jail_files(const struct jail_options *options)
 
 static int jail_calls(const struct jail_options *options)
 {
-	return options->sanitized ? 0 : jail_filter();
+	return options->sanitized ? 0 : jail_filter(options);
 }
 
 int jail_enter(const struct jail_options *options, struct cordon_error *err)

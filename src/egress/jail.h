@@ -11,6 +11,7 @@ struct jail_options {
 	bool has_ids; /* needed where it is started as root */
 	uid_t uid;
 	gid_t gid;
+	bool listens;   /* lazy: further ports are opened as they are wanted */
 	bool sanitized; /* memory, files and calls stay: a sanitizer looks at its own process in the end */
 };
 

@@ -56,20 +56,22 @@ static int load_config(struct net_config *ret, struct cordon_error *err)
 	return net_config_decode(data, (size_t)len, ret, err);
 }
 
-static int start(struct egress *egress, const struct jail_options *jail, struct cordon_error *err)
+static int start(struct egress *egress, struct jail_options *jail, struct cordon_error *err)
 {
-	int helper = fcntl(NET_START_HELPER, F_GETFD) < 0 ? -1 : NET_START_HELPER, r;
+	uint16_t ports[NET_LISTEN_MAX];
+	int r;
 
 	(void)syscall(SYS_close_range, NET_START_FDS, ~0u, 0);
 	if (load_config(&egress->config, err) < 0 || egress_init(egress, err) < 0)
 		return -1;
+	(void)net_rules_ports(&egress->config.rules, ports, NET_LISTEN_MAX, &jail->listens);
 	if (jail_enter(jail, err) < 0)
 		return -1;
 	r = fd_set_nonblock(NET_START_EVENTS, true);
 	if (r == 0)
 		r = egress_events_start(egress, NET_START_EVENTS);
 	if (r == 0)
-		r = capture_start(egress, NET_START_CAPTURE, helper);
+		r = capture_start(egress, NET_START_CAPTURE);
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "egress: its sockets") : 0;
 }
 

@@ -14,17 +14,16 @@ enum {
 	NET_START_CONFIG = 3,  /* a file (memfd) with a net_config: see config.h */
 	NET_START_EVENTS = 4,  /* SOCK_SEQPACKET to the front: struct net_event out, struct net_secret_value in */
 	NET_START_CAPTURE = 5, /* SOCK_SEQPACKET from the keeper: struct net_capture with fds (fd_send()) */
-	NET_START_HELPER =
-		6, /* optional, open mode: a struct net_port_wanted out, a struct net_capture with its listener in */
 	NET_START_AUTHORITY =
 		7, /* optional: one message to init, with files that go into the box: the authority's certificate (PEM) */
-	NET_START_FDS = 8, /* everything from here on is closed at the start */
+	NET_START_FDS = 7, /* everything from here on is closed at the start */
 };
 
 enum net_capture_kind {
-	NET_CAPTURE_DNS_UDP, /* bound to port 53 of any address, IP_PKTINFO set by egress */
-	NET_CAPTURE_DNS_TCP, /* listening on port 53 */
-	NET_CAPTURE_PACKET, /* AF_PACKET, SOCK_DGRAM (packets begin with their IP header): SYNs and UDP, from the box only */
+	NET_CAPTURE_DNS_UDP,  /* bound to port 53 of any address, IP_PKTINFO set by egress */
+	NET_CAPTURE_DNS_TCP,  /* listening on port 53 */
+	NET_CAPTURE_PACKET,   /* SYNs of the box to ports without a listener: see os/gateway.h */
+	NET_CAPTURE_DATAGRAM, /* UDP of the box to other ports than 53 */
 	NET_CAPTURE_SPARE,    /* lazy: see os/gateway.h */
 	NET_CAPTURE_NURSERY,  /* the same */
 	NET_CAPTURE_LISTENER, /* listening for TCP; getsockname() of what it accepts is where the box wanted to go */
@@ -37,11 +36,6 @@ struct net_capture {
 	struct {
 		uint16_t kind, port; /* port: of a listener; a test's may be another than it is bound to */
 	} fds[NET_CAPTURE_MAX];
-};
-
-/* Open mode: a listener for this port is missing. */
-struct net_port_wanted {
-	uint32_t port;
 };
 
 #endif

@@ -230,7 +230,7 @@ static int open_names(struct gateway *g, const struct gateway_options *o)
 	return r < 0 ? r : bind_port(g->dns_udp, GATEWAY_DNS_PORT);
 }
 
-/* The packet socket is bound last: what it is told of begins when everything else is there. */
+/* The raw sockets come last: what they are told of begins when everything else is there. */
 static int gateway_sockets(struct build *b)
 {
 	struct gateway *g = &b->g;
@@ -247,9 +247,12 @@ static int gateway_sockets(struct build *b)
 	r = b->o->lazy ? open_spare(g, b->o) : 0;
 	if (r < 0)
 		return r;
-	g->packets = gateway_packet_socket(b->o->ports, b->o->port_count);
+	g->packets = gateway_packet_socket(IPPROTO_TCP, b->o->ports, b->o->port_count);
 	if (g->packets < 0)
 		return g->packets;
+	g->datagrams = gateway_packet_socket(IPPROTO_UDP, NULL, 0);
+	if (g->datagrams < 0)
+		return g->datagrams;
 	return b->o->lazy ? set_option(g->packets, SOL_SOCKET, SO_MARK, MARK) : 0;
 }
 
@@ -333,7 +336,9 @@ int gateway_open(const struct gateway_options *o, struct gateway *ret, const cha
 
 void gateway_init(struct gateway *g)
 {
-	*g = (struct gateway){ .dns_udp = -1, .dns_tcp = -1, .packets = -1, .spare = -1, .nursery = -1 };
+	*g = (struct gateway){
+		.dns_udp = -1, .dns_tcp = -1, .packets = -1, .datagrams = -1, .spare = -1, .nursery = -1
+	};
 }
 
 void gateway_close(struct gateway *g)
@@ -341,6 +346,7 @@ void gateway_close(struct gateway *g)
 	fd_close(&g->dns_udp);
 	fd_close(&g->dns_tcp);
 	fd_close(&g->packets);
+	fd_close(&g->datagrams);
 	fd_close(&g->spare);
 	fd_close(&g->nursery);
 	while (g->count)

@@ -41,11 +41,12 @@ struct gateway_options {
 };
 
 struct gateway {
-	int dns_udp; /* 0.0.0.0:53 with IP_PKTINFO: answer from ipi_spec_dst */
-	int dns_tcp; /* a listener */
-	int packets; /* one datagram, an IPv4 header on, per SYN to another port and per UDP packet elsewhere */
-	int spare;   /* lazy: a TCP socket of the gateway without a port; else -1 */
-	int nursery; /* lazy: where the next spare socket comes from; else -1. Not for accept() */
+	int dns_udp;   /* 0.0.0.0:53 with IP_PKTINFO: answer from ipi_spec_dst */
+	int dns_tcp;   /* a listener */
+	int packets;   /* one datagram, an IPv4 header on, per SYN to another port */
+	int datagrams; /* the same per UDP packet elsewhere */
+	int spare;     /* lazy: a TCP socket of the gateway without a port; else -1 */
+	int nursery;   /* lazy: where the next spare socket comes from; else -1. Not for accept() */
 	size_t count;
 	int listeners[GATEWAY_PORTS_MAX]; /* in the order of the options' ports */
 };
@@ -69,7 +70,7 @@ struct gateway_attempt {
 	struct in_addr from, to;
 	uint16_t from_port, to_port;
 };
-/* One from `packets` into data; its length, or -errno (-EAGAIN: none; -EBADMSG: not what it should be, try the next). */
+/* One from `packets` or `datagrams` into data; its length, or -errno (-EAGAIN: none; -EBADMSG: not what it should be, try the next). */
 int gateway_read(int packets, uint8_t data[static GATEWAY_PACKET_SIZE], struct gateway_attempt *ret);
 /* The SYN arrives again, as if for the first time: for a listener that has been made since. */
 int gateway_replay(int packets, const uint8_t *data, size_t len);

@@ -1,7 +1,7 @@
 /*
- * What is tried on ports without a listener: see gateway.h. The socket is opened by init, in the gateway, and read by the egress
- * process. It sees what arrives over the link, from the IPv4 header on; what it sends goes where the sender says: to lo, where
- * it arrives as if it had come from the box, or to the link, where it arrives in the box.
+ * What is tried on ports without a listener: see gateway.h. The sockets are opened by the payload's child, in the gateway, and read by the
+ * egress process. They see what arrives over the link, from the IPv4 header on; what they send goes where its header says: every address
+ * is local here, so that a packet to another arrives as if it had come from the box, and one to the box arrives there.
  *
  * The bytes are the payload's, although its kernel made them: lengths are checked, everything else is only carried.
  */
@@ -13,8 +13,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -64,47 +62,46 @@ static void load_port(struct filter *f)
 	drop_port(f, GATEWAY_DNS_PORT);
 }
 
-static void build_filter(struct filter *f, const uint16_t *ports, size_t count)
+/* Only what came over the link: what is replayed is not told again. */
+static void build_filter(struct filter *f, int protocol, const uint16_t *ports, size_t count)
 {
-	op(f, BPF_LD | BPF_B | BPF_ABS, 0, 0, 9);
-	op(f, BPF_JMP | BPF_JEQ | BPF_K, 0, 8, IPPROTO_UDP); /* 8: what follows, up to and with the next return */
-	load_port(f);
-	op(f, BPF_RET | BPF_K, 0, 0, GATEWAY_PACKET_SIZE);
-	op(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, IPPROTO_TCP);
+	op(f, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)SKF_AD_OFF + SKF_AD_IFINDEX);
+	op(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, GATEWAY_LINK);
 	op(f, BPF_RET | BPF_K, 0, 0, 0);
 	load_port(f);
-	for (size_t i = 0; i < count; i++)
-		drop_port(f, ports[i]);
-	op(f, BPF_LD | BPF_B | BPF_IND, 0, 0, TCP_FLAGS);
-	op(f, BPF_ALU | BPF_AND | BPF_K, 0, 0, FLAG_SYN | FLAG_ACK);
-	op(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, FLAG_SYN);
-	op(f, BPF_RET | BPF_K, 0, 0, 0);
+	if (protocol == IPPROTO_TCP) {
+		for (size_t i = 0; i < count; i++)
+			drop_port(f, ports[i]);
+		op(f, BPF_LD | BPF_B | BPF_IND, 0, 0, TCP_FLAGS);
+		op(f, BPF_ALU | BPF_AND | BPF_K, 0, 0, FLAG_SYN | FLAG_ACK);
+		op(f, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, FLAG_SYN);
+		op(f, BPF_RET | BPF_K, 0, 0, 0);
+	}
 	op(f, BPF_RET | BPF_K, 0, 0, GATEWAY_PACKET_SIZE);
 }
 
-/* Bound only with the filter on: nothing else is ever in its queue. */
-int gateway_packet_socket(const uint16_t *ports, size_t count)
+/* A raw socket, not a packet socket: the kernel waits for a grace period when one of those is closed. What came before the filter was on
+ * is taken out again. */
+int gateway_packet_socket(int protocol, const uint16_t *ports, size_t count)
 {
-	const struct sockaddr_ll link = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_IP),
-		.sll_ifindex = GATEWAY_LINK,
-	};
-	auto_close int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	auto_close int fd = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, protocol);
 	struct filter f = { .len = 0 };
 	struct sock_fprog program = { .filter = f.code };
-	int lock = 1;
+	uint8_t byte;
+	int on = 1;
 
 	if (fd < 0)
 		return -errno;
 	if (count > GATEWAY_PORTS_MAX)
 		return -EINVAL;
-	build_filter(&f, ports, count);
+	build_filter(&f, protocol, ports, count);
 	program.len = f.len;
 	if (setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) < 0 ||
-	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &lock, sizeof(lock)) < 0 ||
-	    bind(fd, (const struct sockaddr *)&link, sizeof(link)) < 0)
+	    setsockopt(fd, SOL_SOCKET, SO_LOCK_FILTER, &on, sizeof(on)) < 0 ||
+	    setsockopt(fd, IPPROTO_IP, IP_HDRINCL, &on, sizeof(on)) < 0)
 		return -errno;
+	while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
+		;
 	return STEAL_FD(fd);
 }
 
@@ -127,10 +124,22 @@ static size_t ip_header(const uint8_t *data, size_t len, size_t more)
 	return head >= IP_MIN && len >= head + more ? head : 0;
 }
 
+/* A SYN with its whole header; *ret_tcp is that header's length. */
+static size_t syn_header(const uint8_t *data, size_t len, size_t *ret_tcp)
+{
+	size_t head = ip_header(data, len, TCP_MIN), tcp;
+
+	if (!head || data[9] != IPPROTO_TCP || (data[head + TCP_FLAGS] & (FLAG_SYN | FLAG_ACK)) != FLAG_SYN)
+		return 0;
+	tcp = (size_t)(data[head + TCP_OFFSET] >> 4) * 4;
+	*ret_tcp = tcp;
+	return tcp >= TCP_MIN && len >= head + tcp ? head : 0;
+}
+
 int gateway_read(int packets, uint8_t data[static GATEWAY_PACKET_SIZE], struct gateway_attempt *ret)
 {
+	size_t head, tcp;
 	ssize_t got;
-	size_t head;
 
 	do
 		got = recv(packets, data, GATEWAY_PACKET_SIZE, MSG_DONTWAIT);
@@ -138,7 +147,7 @@ int gateway_read(int packets, uint8_t data[static GATEWAY_PACKET_SIZE], struct g
 	if (got < 0)
 		return -errno;
 	head = ip_header(data, (size_t)got, 4);
-	if (!head)
+	if (!head || (data[9] == IPPROTO_TCP && !syn_header(data, (size_t)got, &tcp)))
 		return -EBADMSG;
 	ret->protocol = data[9];
 	memcpy(&ret->from, data + 12, 4);
@@ -172,39 +181,22 @@ static void finish(uint8_t *data, size_t head, size_t tcp)
 	put16(data + head + TCP_SUM, fold(sum_up(data + head, tcp, sum_up(data + 12, 8, IPPROTO_TCP + (uint32_t)tcp))));
 }
 
-static int send_to(int packets, int index, const uint8_t *mac, const uint8_t *data, size_t len)
+/* To where the header says. */
+static int send_packet(int packets, const uint8_t *data, size_t len)
 {
-	struct sockaddr_ll to = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_IP),
-		.sll_ifindex = index,
-		.sll_halen = NETLINK_MAC,
-	};
+	struct sockaddr_in to = { .sin_family = AF_INET };
 	ssize_t sent;
 
-	memcpy(to.sll_addr, mac, NETLINK_MAC);
+	memcpy(&to.sin_addr, data + 16, 4);
 	do
 		sent = sendto(packets, data, len, MSG_DONTWAIT, (const struct sockaddr *)&to, sizeof(to));
 	while (sent < 0 && errno == EINTR);
 	return sent < 0 ? -errno : 0;
 }
 
-/* A SYN with its whole header; *ret_tcp is that header's length. */
-static size_t syn_header(const uint8_t *data, size_t len, size_t *ret_tcp)
-{
-	size_t head = ip_header(data, len, TCP_MIN), tcp;
-
-	if (!head || data[9] != IPPROTO_TCP || (data[head + TCP_FLAGS] & (FLAG_SYN | FLAG_ACK)) != FLAG_SYN)
-		return 0;
-	tcp = (size_t)(data[head + TCP_OFFSET] >> 4) * 4;
-	*ret_tcp = tcp;
-	return tcp >= TCP_MIN && len >= head + tcp ? head : 0;
-}
-
 /* Data in a SYN is left out; its sender sends it again. */
 int gateway_replay(int packets, const uint8_t *data, size_t len)
 {
-	static const uint8_t loopback[NETLINK_MAC];
 	uint8_t copy[GATEWAY_PACKET_SIZE];
 	size_t tcp = 0, head = syn_header(data, len, &tcp);
 
@@ -212,7 +204,7 @@ int gateway_replay(int packets, const uint8_t *data, size_t len)
 		return -EBADMSG;
 	memcpy(copy, data, head + tcp);
 	finish(copy, head, tcp);
-	return send_to(packets, NETLINK_LOOPBACK, loopback, copy, head + tcp);
+	return send_packet(packets, copy, head + tcp);
 }
 
 int gateway_refuse(int packets, const uint8_t *data, size_t len)
@@ -235,5 +227,5 @@ int gateway_refuse(int packets, const uint8_t *data, size_t len)
 	reset[TCP_OFFSET] = TCP_MIN / 4 << 4;
 	reset[TCP_FLAGS] = FLAG_RST | FLAG_ACK;
 	finish(answer, IP_MIN, TCP_MIN);
-	return send_to(packets, GATEWAY_LINK, gateway_box_mac, answer, sizeof(answer));
+	return send_packet(packets, answer, sizeof(answer));
 }

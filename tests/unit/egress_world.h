@@ -136,7 +136,7 @@ static inline int world_serve(const struct net_config *config, int events, int c
 		return 1;
 	r = egress_events_start(&egress, events);
 	if (r == 0)
-		r = capture_start(&egress, capture, -1);
+		r = capture_start(&egress, capture);
 	if (r == 0)
 		r = loop_run(egress.loop);
 	egress_done(&egress);
@@ -158,7 +158,7 @@ static inline void world_exec(const struct net_config *config, const char *progr
 	if (dup2(file, NET_START_CONFIG) < 0 || dup2(events, NET_START_EVENTS) < 0 ||
 	    dup2(capture, NET_START_CAPTURE) < 0)
 		_exit(98);
-	close(NET_START_HELPER);
+	close(NET_START_AUTHORITY);
 	execve(program, argv, empty);
 	_exit(97);
 }

@@ -219,7 +219,7 @@ static void test_rest(const struct gateway *g, const char *who)
 	ok(name_answered(g->dns_udp, "198.19.255.1"), "%s: a name is asked of the gateway and answered", who);
 	ok(name_answered(g->dns_udp, "9.9.9.9"), "%s: and of any other address, from that address", who);
 	is_num(udp_errno("203.0.113.9", 443), ECONNREFUSED, "%s: UDP elsewhere refuses", who);
-	ok(saw(g->packets, IPPROTO_UDP, "203.0.113.9", 443), "%s: and is reported", who);
+	ok(saw(g->datagrams, IPPROTO_UDP, "203.0.113.9", 443), "%s: and is reported", who);
 	for (int i = 0; i < 20; i++)
 		refused += udp_errno("203.0.113.9", 444) == ECONNREFUSED;
 	is_num(refused, 20, "%s: every time, however often", who);
