@@ -182,6 +182,11 @@ static int set_ttl(struct decoder *d, const char *value)
 	return number_parse(value, &last_secret(d)->ttl_ms);
 }
 
+static int set_ca_file(struct decoder *d, const char *value)
+{
+	return value[0] == '/' ? string_set(&d->config->ca_file, value) : -EINVAL;
+}
+
 /* ---- the keys ---- */
 
 struct key {
@@ -197,6 +202,7 @@ static const struct key keys[] = {
 	{ SECTION_ALL, "allow_private", set_allow_private, false },
 	{ SECTION_ALL, "proxy_host", set_proxy_host, false },
 	{ SECTION_ALL, "proxy_port", set_proxy_port, false },
+	{ SECTION_ALL, "ca_file", set_ca_file, false },
 	{ SECTION_RULE, "ports", set_ports, false },
 	{ SECTION_RULE, "protocol", set_protocol, false },
 	{ SECTION_RULE, "method", add_method, true },
@@ -421,6 +427,7 @@ int net_config_encode(const struct net_config *config, struct str *ret)
 	line_add(&s, "proxy_host", config->proxy_host);
 	if (config->proxy_port)
 		number_add(&s, "proxy_port", config->proxy_port);
+	line_add(&s, "ca_file", config->ca_file);
 	for (size_t i = 0; i < config->rules.n; i++)
 		encode_rule(&s, &config->rules.v[i]);
 	for (size_t i = 0; i < config->secret_count; i++) {
@@ -451,6 +458,7 @@ void net_config_done(struct net_config *config)
 {
 	net_rules_done(&config->rules);
 	free(config->proxy_host);
+	free(config->ca_file);
 	for (size_t i = 0; i < config->secret_count; i++)
 		secret_done(&config->secrets[i]);
 	free(config->secrets);
@@ -480,7 +488,8 @@ static bool config_copy(struct net_config *to, const struct net_config *from)
 	to->rules.n = 0;
 	to->secrets = NULL;
 	to->secret_count = 0;
-	if (!string_copy(&to->proxy_host, from->proxy_host))
+	to->ca_file = NULL;
+	if (!string_copy(&to->proxy_host, from->proxy_host) || !string_copy(&to->ca_file, from->ca_file))
 		return false;
 	for (size_t i = 0; i < from->rules.n; i++) {
 		struct net_rule rule;

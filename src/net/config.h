@@ -23,6 +23,7 @@ struct net_config {
 	uint64_t download_total, upload_total; /* bytes; 0: unlimited */
 	char *proxy_host;                      /* upstream proxy, or NULL */
 	uint16_t proxy_port;
+	char *ca_file; /* more roots for TLS that is looked into, beside the system's: a file of the host, absolute; or NULL */
 	struct net_secret *secrets;
 	size_t secret_count;
 };

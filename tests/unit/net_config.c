@@ -9,7 +9,7 @@
 static const char whole[] =
 	"mode=allow\0read_only=1\0connections=10\0connect_timeout_ms=30000\0idle_timeout_ms=300000\0"
 	"download_bps=0\0upload_bps=1\0download_total=18446744073709551615\0upload_total=7\0"
-	"proxy_host=proxy.example\0proxy_port=3128\0"
+	"proxy_host=proxy.example\0proxy_port=3128\0ca_file=/etc/corp.pem\0"
 	"rule=host:api.example.com\0ports=443,8000-8010\0protocol=tls\0method=GET\0method=HEAD\0path=/v1/*\0"
 	"use_secret=KEY\0text=api.example.com:443\0"
 	"rule=address:10.1.2.0/24\0ports=5432\0protocol=tcp\0"
@@ -29,6 +29,7 @@ static void check_whole(void)
 	ok(config.connections == 10 && config.download_total == UINT64_MAX && config.upload_total == 7, "its numbers");
 	is_str(config.proxy_host, "proxy.example", "its proxy");
 	is_num(config.proxy_port, 3128, "and the port of that");
+	is_str(config.ca_file, "/etc/corp.pem", "its roots");
 	is_num(config.rules.n, 3, "its rules");
 	const struct net_rule *rule = &config.rules.v[0];
 	is_str(rule->host, "api.example.com", "the host of the first");
@@ -103,6 +104,7 @@ static void check_refusals(void)
 	refused(LINES("mode=none\0connections=1\0connections=2"), "a number twice");
 	refused(LINES("mode=none\0proxy_host=proxy.example"), "a proxy without a port");
 	refused(LINES("mode=none\0proxy_port=3128"), "a proxy without a host");
+	refused(LINES("mode=none\0ca_file=corp.pem"), "roots by a relative path");
 	refused(LINES("mode=none\0proxy_host=a b\0proxy_port=3128"), "a proxy that is no host");
 	refused(LINES("mode=none\0proxy_host=a.example\0proxy_port=65536"), "a proxy's port");
 	refused(LINES("mode=none\0ports=443"), "a key of a rule without one");
