@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "egress/capture.h"
 #include "egress/conn.h"
+#include "egress/inspect.h"
 #include "egress/resolve.h"
 
 #include <stdlib.h>
@@ -33,7 +34,7 @@ int egress_init(struct egress *egress, struct cordon_error *err)
 		    burst_of(egress->config.upload_bps));
 	bucket_init(&egress->bucket[CONN_DOWN], egress->loop, egress->config.download_bps,
 		    burst_of(egress->config.download_bps));
-	return 0;
+	return inspect_prepare(egress, err);
 }
 
 void egress_done(struct egress *egress)

@@ -14,10 +14,12 @@
 #include "egress/inspect_state.h"
 
 #include "base/clock.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { WATCHED = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
@@ -591,7 +593,7 @@ static void want_secret(void *arg, const char *name)
 	egress_want_secret(arg, name);
 }
 
-int inspect_prepare(struct egress *egress, const char *ca_file, struct cordon_error *err)
+int inspect_prepare(struct egress *egress, struct cordon_error *err)
 {
 	struct inspect_shared *shared = calloc(1, sizeof(*shared));
 
@@ -601,7 +603,10 @@ int inspect_prepare(struct egress *egress, const char *ca_file, struct cordon_er
 	shared->secrets = secrets_new(&egress->config, want_secret, egress);
 	if (!shared->secrets)
 		return fail_memory(err);
-	return authority_is_needed(&egress->config.rules) ? authority_new(ca_file, &shared->authority, err) : 0;
+	egress->engine = inspect_engine;
+	if (!authority_is_needed(&egress->config.rules))
+		return 0;
+	return authority_new(egress->config.ca_file, &shared->authority, err);
 }
 
 char *inspect_pem(const struct egress *egress)
@@ -609,6 +614,21 @@ char *inspect_pem(const struct egress *egress)
 	const struct inspect_shared *shared = egress->engine_state;
 
 	return shared && shared->authority ? authority_pem(shared->authority) : NULL;
+}
+
+int inspect_hand_over(const struct egress *egress, int fd)
+{
+	auto_free char *pem = inspect_pem(egress);
+	auto_close int file = -1;
+	int r;
+
+	if (!pem)
+		return -ENOENT;
+	file = memfd_create("cordon-authority", MFD_CLOEXEC);
+	if (file < 0)
+		return -errno;
+	r = fd_write_all(file, pem, strlen(pem));
+	return r < 0 ? r : fd_send(fd, "", 1, &file, 1);
 }
 
 static void inspect_secret(struct egress *egress, const struct net_secret_value *value)

@@ -12,8 +12,11 @@
 extern const struct engine inspect_engine;
 
 /* Makes egress->engine_state: the authority, where some rule needs one, and the store of secrets. Before the process shuts itself in
- * (needs files), after the configuration was read. ca_file: see authority_new(). */
-int inspect_prepare(struct egress *egress, const char *ca_file, struct cordon_error *err);
+ * (needs files), after the configuration was read. */
+int inspect_prepare(struct egress *egress, struct cordon_error *err);
+/* Sends the authority's certificate (PEM) to whoever builds the box, where there is one: a byte with a file. Before the process shuts itself
+ * in. 0 or -errno. */
+int inspect_hand_over(const struct egress *egress, int fd);
 /* For the box's bundle; malloc'd. NULL: there is none (authority_is_needed() tells whether there should be). */
 char *inspect_pem(const struct egress *egress);
 

@@ -320,10 +320,10 @@ static inline void world_open(void)
 	socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds);
 	w.events = fds[1];
 	egress_events_start(&w.egress, fds[0]);
-	w.egress.engine = inspect_engine;
 	authority_new(NULL, &w.server_authority, &err);
 	write_pem(w.server_authority, w.server_ca);
-	if (inspect_prepare(&w.egress, w.server_ca, &err) < 0)
+	w.egress.config.ca_file = strdup(w.server_ca);
+	if (inspect_prepare(&w.egress, &err) < 0)
 		note("prepare: %s", err.message);
 	shared = w.egress.engine_state;
 	if (shared->authority) {
