@@ -268,6 +268,16 @@ static bool within_at_edges(const struct question *q, const struct net_span *spa
 	return true;
 }
 
+/* Can one say anything of what the other speaks for? Where they cannot, their ports change nothing: callers may send many rules. */
+static bool related(const struct net_rule *a, const struct net_rule *b)
+{
+	if (a->host && b->host)
+		return pattern_covers(a->host, b->host) || pattern_covers(b->host, a->host);
+	if (a->host || b->host)
+		return strcmp(a->host ? a->host : b->host, "*") == 0;
+	return prefix_is_within(&a->prefix, &b->prefix) || prefix_is_within(&b->prefix, &a->prefix);
+}
+
 static bool within_span(struct question *q, const struct net_span *span)
 {
 	const struct net_rule *last = net_rules_last(q->outer);
@@ -276,10 +286,10 @@ static bool within_span(struct question *q, const struct net_span *span)
 	if (!within_at(q, span->first) || (last && !within_at_edges(q, span, last)))
 		return false;
 	for (size_t i = 0; i < q->outer->n; i++)
-		if (!within_at_edges(q, span, &q->outer->v[i]))
+		if (related(q->inner, &q->outer->v[i]) && !within_at_edges(q, span, &q->outer->v[i]))
 			return false;
 	for (size_t i = 0; q->set && i < q->set->n; i++)
-		if (!within_at_edges(q, span, &q->set->v[i]))
+		if (related(q->inner, &q->set->v[i]) && !within_at_edges(q, span, &q->set->v[i]))
 			return false;
 	return true;
 }

@@ -63,7 +63,9 @@ int narrow_rules(struct cordon_policy *to, const struct cordon_policy *policy, c
 		has.mode = has.mode == NET_NONE ? NET_ALLOW : has.mode;
 		asked.read_only = has.read_only;
 		asked.allow_private = has.allow_private;
-		status = net_rules_are_within(&asked, &has) ? 0 : denied(policy, &asked, &has, err);
+		status = net_rules_check(&asked, err);
+		if (status == 0 && !net_rules_are_within(&asked, &has))
+			status = denied(policy, &asked, &has, err);
 	}
 	net_rules_done(&has);
 	net_rules_done(&asked);

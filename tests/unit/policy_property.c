@@ -584,6 +584,40 @@ static void test_reference(void)
 	}
 }
 
+/* The network alone: more of what is asked for is granted, and more of it is looked at. */
+static void test_network(unsigned pairs)
+{
+	unsigned given = 0, wide = 0;
+
+	for (unsigned i = 0; i < pairs; i++) {
+		struct cordon_policy *p = NULL, *was = NULL, *r = NULL;
+		const char *why;
+
+		if (cordon_policy_new(&p, NULL) < 0 || cordon_policy_new_request(&r, NULL) < 0)
+			return;
+		network_generate(p, 1 + pick(6), true, pick);
+		network_generate(r, 1 + pick(3), false, pick);
+		if (!pick(4))
+			put(p, "network.read_only", "true");
+		if (policy_copy(&was, p, NULL) < 0)
+			return;
+		given += cordon_policy_narrow(p, r, NULL) == 0 && policy_num(p, OPT_NETWORK);
+		why = network_wider(was, p);
+		if (why && !wide++) {
+			char *a = cordon_policy_describe(was, CORDON_TEXT), *b = cordon_policy_describe(p, CORDON_TEXT);
+
+			note("wider: %s\n%s\n----\n%s", why, a, b);
+			free(a);
+			free(b);
+		}
+		cordon_policy_free(p);
+		cordon_policy_free(was);
+		cordon_policy_free(r);
+	}
+	is_num(wide, 0, "of %u pairs of networks none is wider than its policy", pairs);
+	ok(given > pairs / 20, "%u were granted", given);
+}
+
 /* What a policy says already may always be asked for. */
 static void test_repeat(void)
 {
@@ -649,6 +683,7 @@ int main(int argc, char **argv)
 	ok(granted > pairs / 10 && refused > pairs / 10, "%u were granted, %u refused", granted, refused);
 	ok(granted_mounts > pairs / 200, "%u were granted new mounts", granted_mounts);
 	ok(granted_rules > pairs / 200, "%u were granted rules of the network", granted_rules);
+	test_network(pairs);
 	test_repeat();
 	snprintf(command, sizeof(command), "rm -rf '%s'", top);
 	ok(system(command) == 0, "cleaned up");
