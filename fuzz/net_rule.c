@@ -76,6 +76,14 @@ static void make_rule(struct input *in, struct net_rule *rule)
 	rule->ech = rest == 15;
 }
 
+/* Unless the set would not be one. */
+static void add_rule(struct net_rules *rules, struct net_rule *rule)
+{
+	net_rules_add(rules, rule);
+	if (net_rules_check(rules, NULL) < 0)
+		net_rule_done(&rules->v[--rules->n]);
+}
+
 static void make_rules(struct input *in, struct net_rules *rules)
 {
 	unsigned flags = take(in, 32), n = take(in, 5);
@@ -87,13 +95,23 @@ static void make_rules(struct input *in, struct net_rules *rules)
 		struct net_rule rule = { 0 };
 
 		make_rule(in, &rule);
-		if (net_rule_check(&rule, NULL) < 0) {
+		if (net_rule_check(&rule, NULL) < 0)
 			net_rule_done(&rule);
-			continue;
-		}
-		net_rules_add(rules, &rule);
-		if (net_rules_check(rules, NULL) < 0)
-			net_rule_done(&rules->v[--rules->n]);
+		else
+			add_rule(rules, &rule);
+	}
+}
+
+/* Most pairs of sets have nothing to do with each other: some of the rules of one also go to the other. */
+static void share_rules(struct input *in, const struct net_rules *from, struct net_rules *to)
+{
+	unsigned which = take(in, 16);
+
+	for (size_t i = 0; i < from->n; i++) {
+		struct net_rule rule;
+
+		if ((which & 1u << i) && net_rule_copy(&rule, &from->v[i]) == 0)
+			add_rule(to, &rule);
 	}
 }
 
@@ -235,17 +253,22 @@ static bool slow_ech(const struct net_rules *rules, const struct verdict *v)
 	return false;
 }
 
-/* ---- the comparison ---- */
-
-static void check_requests(const struct net_rules *rules, const struct verdict *v, const struct net_match *match,
-			   const char *target, unsigned port)
+static bool slow_inspect(const struct net_rules *rules, const struct verdict *v)
 {
 	bool inspect = rules->read_only;
 
 	for (size_t i = 0; i < rules->n; i++)
 		inspect = inspect ||
 			  (v->speaks[i] && (rules->v[i].methods.n || rules->v[i].paths.n || rules->v[i].secret));
-	if (match->inspect != (inspect && v->protocol != 'r'))
+	return inspect && v->protocol != 'r';
+}
+
+/* ---- the comparison ---- */
+
+static void check_requests(const struct net_rules *rules, const struct verdict *v, const struct net_match *match,
+			   const char *target, unsigned port)
+{
+	if (match->inspect != slow_inspect(rules, v))
 		die("inspected differently", target, port);
 	for (size_t m = 0; m < ARRAY_LEN(methods); m++)
 		for (size_t p = 0; p < ARRAY_LEN(paths); p++) {
@@ -297,6 +320,8 @@ static void check_narrower(const struct net_rules *inner, const struct net_rules
 			die("wider", target, asked[i]);
 		if (in.protocol && out.protocol != 'r' && slow_ech(inner, &in) && !slow_ech(outer, &out))
 			die("wider by ech", target, asked[i]);
+		if (in.protocol && slow_inspect(outer, &out) && !slow_inspect(inner, &in))
+			die("wider by not being looked at", target, asked[i]);
 		for (size_t m = 0; in.protocol && in.protocol != 'r' && m < ARRAY_LEN(methods); m++)
 			for (size_t p = 0; p < ARRAY_LEN(paths); p++) {
 				if (slow_request(inner, &in, methods[m], paths[p], NULL) &&
@@ -335,6 +360,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	make_rules(&in, &outer);
 	make_rules(&in, &inner);
+	share_rules(&in, &outer, &inner);
 	for_all(&outer, NULL);
 	if (!net_rules_are_within(&outer, &outer))
 		die("a set is not within itself", "", 0);
