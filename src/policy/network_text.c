@@ -121,19 +121,21 @@ int network_check_header(const char *text, const struct source *at, struct cordo
 {
 	size_t len = strcspn(text, ":");
 	bool good = len && text[len] == ':' && text[len + 1] == ' ' && text[len + 2];
+	const char *mark;
 
 	if (no_control(text, at, err) < 0)
 		return -1;
 	for (size_t i = 0; good && i < len; i++)
-		good = isalnum((unsigned char)text[i]) || strchr("!#$%&'*+-.^_`|~", text[i]);
+		good = isalnum((unsigned char)text[i]) || strchr("-._", text[i]);
 	for (const char *p = text; good && *p; p++)
 		good = (unsigned char)*p < 0x80;
 	if (!good) {
 		source_fail(at, err, "'%.100s' is not a header", text);
 		return fail_hint(err, "write it whole, {} for the value: \"Authorization: Bearer {}\"");
 	}
-	if (!strstr(text + len, "{}")) {
-		source_fail(at, err, "no {} in '%.100s'", text);
+	mark = strstr(text + len, "{}");
+	if (!mark || strstr(mark + 2, "{}")) {
+		source_fail(at, err, "%s {} in '%.100s'", mark ? "more than one" : "no", text);
 		return fail_hint(err, "{} stands for the value: \"Authorization: Bearer {}\"");
 	}
 	if (header_is_reserved(text, len)) {

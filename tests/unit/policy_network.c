@@ -64,11 +64,26 @@ static void test_rules(const struct net_rules *r)
 	is_str(r->v[7].text, "192.0.2.7:22/tcp", "of an address as well, which is tcp");
 }
 
+/* What is accepted here must not be refused by the process that is told of it. */
+static void test_wire(const struct net_config *c)
+{
+	struct net_config again = { 0 };
+	struct cordon_error err = { 0 };
+	struct str wire = { 0 };
+
+	ok(net_config_encode(c, &wire) == 0 && net_config_decode(wire.data, wire.len, &again, &err) == 0 &&
+		   again.rules.n == c->rules.n && again.secret_count == c->secret_count,
+	   "and egress takes it %s", err.message);
+	net_config_done(&again);
+	str_done(&wire);
+}
+
 static void test_whole(void)
 {
 	struct net_config c = config_of(whole);
 
 	test_rules(&c.rules);
+	test_wire(&c);
 	is_num(c.connections, 20, "connections");
 	ok(c.connect_timeout_ms == 10000 && c.idle_timeout_ms == 60000, "timeouts");
 	ok(c.download_bps == 10 << 20 && c.upload_bps == 2 << 20, "rates");
@@ -205,6 +220,7 @@ static const struct {
 	{ "secrets: {K: {from: \"env:K\", header: \"Bearer {}\"}}", "secrets.header: 'Bearer {}' is not a header",
 	  "Authorization" },
 	{ "secrets: {K: {from: \"env:K\", header: \"X-Key: x\"}}", "no {} in", "" },
+	{ "secrets: {K: {from: \"env:K\", header: \"X-Key: {}{}\"}}", "more than one {} in", "" },
 	{ "secrets: {K: {from: \"env:K\", header: \"Host: {}\"}}", "no header for a secret", "" },
 	{ "secrets: {K: {from: \"env:K\", header: \"X-K: {}\\r\\nX: y\"}}", "control character", "" },
 	{ "secrets: {K: {from: \"env:K\", ttl: 60}}", "secrets.ttl: '60' has no unit", "60s" },
