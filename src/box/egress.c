@@ -117,13 +117,26 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 	return fail_step(err, "egress");
 }
 
+/* What it said before it went, if it did. Egress has read nothing of the box by then. */
+static bool last_words(const struct egress_process *e, struct cordon_error *ret)
+{
+	if (recv(e->capture, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
+		return false;
+	ret->step[sizeof(ret->step) - 1] = ret->message[sizeof(ret->message) - 1] = ret->hint[sizeof(ret->hint) - 1] =
+		'\0';
+	return ret->code != CORDON_OK;
+}
+
 int egress_failed(struct egress_process *e, struct cordon_error *err)
 {
+	struct cordon_error said;
 	int status = 0;
 
 	(void)process_wait(e->process, &status);
 	fd_close(&e->process);
-	if (WIFSIGNALED(status))
+	if (last_words(e, &said))
+		*err = said;
+	else if (WIFSIGNALED(status))
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process was killed by signal %d: from then on the box had no network",
 			    WTERMSIG(status));

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "egress/capture.h"
 #include "egress/egress.h"
+#include "egress/inspect.h"
 #include "egress/jail.h"
 #include "net/start.h"
 
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -64,6 +66,10 @@ static int start(struct egress *egress, struct jail_options *jail, struct cordon
 	(void)syscall(SYS_close_range, NET_START_FDS, ~0u, 0);
 	if (load_config(&egress->config, err) < 0 || egress_init(egress, err) < 0)
 		return -1;
+	r = authority_is_needed(&egress->config.rules) ? inspect_hand_over(egress, NET_START_AUTHORITY) : 0;
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "egress: hand over the certificate");
+	close(NET_START_AUTHORITY);
 	(void)net_rules_ports(&egress->config.rules, ports, NET_LISTEN_MAX, &jail->listens);
 	if (jail_enter(jail, err) < 0)
 		return -1;
@@ -92,8 +98,8 @@ int main(int argc, char **argv)
 	r = start(&egress, &jail, &err);
 	if (r == 0)
 		r = loop_run(egress.loop);
-	else
-		fprintf(stderr, "cordon-egress: %s\n", err.message);
+	else /* the keeper tells it; where there is none, nobody listens */
+		(void)send(NET_START_CAPTURE, &err, sizeof(err), MSG_DONTWAIT | MSG_NOSIGNAL);
 	egress_done(&egress);
 	return r < 0 ? 1 : 0;
 }

@@ -3,6 +3,7 @@
  *
  * Executed as {"cordon-egress", "UID:GID"} with an empty environment, 0, 1 and 2 at /dev/null, and the fds below. UID:GID is whom it becomes;
  * left out where the keeper is an ordinary user (egress then stays that user), needed where it is root.
+ * An egress that cannot start sends its struct cordon_error back on NET_START_CAPTURE and exits.
  * End of file on NET_START_CAPTURE means that the box is gone: egress tells what is left to tell and exits.
  */
 #ifndef NET_START_H
@@ -15,7 +16,7 @@ enum {
 	NET_START_EVENTS = 4,  /* SOCK_SEQPACKET to the front: struct net_event out, struct net_secret_value in */
 	NET_START_CAPTURE = 5, /* SOCK_SEQPACKET from the keeper: struct net_capture with fds (fd_send()) */
 	NET_START_AUTHORITY =
-		7, /* optional: one message to init, with files that go into the box: the authority's certificate (PEM) */
+		6, /* optional: one message to init, with files that go into the box: the authority's certificate (PEM) */
 	NET_START_FDS = 7, /* everything from here on is closed at the start */
 };
 

@@ -165,6 +165,11 @@ static int build(const struct cordon_policy *p, struct net_config *ret, struct c
 	ret->upload_bps = policy_num(p, OPT_UPLOAD);
 	ret->download_total = policy_num(p, OPT_DOWNLOAD_TOTAL);
 	ret->upload_total = policy_num(p, OPT_UPLOAD_TOTAL);
+	if (policy_has(p, OPT_CA_FILE)) {
+		ret->ca_file = strdup(policy_text(p, OPT_CA_FILE));
+		if (!ret->ca_file)
+			return fail_memory(err);
+	}
 	return add_secrets(p, ret, err) < 0 ? -1 : add_proxy(p, ret, err);
 }
 

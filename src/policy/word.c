@@ -122,5 +122,9 @@ int text_check_word(enum option_id id, const char *text, const struct source *at
 		return text_check_env(text, at, err);
 	if (id == OPT_UPSTREAM_PROXY)
 		return check_proxy(text, at, err);
+	if (id == OPT_CA_FILE && text[0] != '/') {
+		source_fail(at, err, "'%.60s' is not an absolute path", text);
+		return fail_hint(err, "write it from the root on: /etc/ssl/company.pem");
+	}
 	return 0;
 }
