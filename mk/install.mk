@@ -1,6 +1,7 @@
 # make install, uninstall (PREFIX, DESTDIR) and deb.
 INSTALL ?= install
 LIBDIR ?= $(PREFIX)/lib
+LIBEXECDIR ?= $(PREFIX)/libexec/cordon
 DATADIR ?= $(PREFIX)/share
 ZSHDIR ?= $(DATADIR)/zsh/site-functions
 DOCDIR ?= $(DATADIR)/doc/cordon
@@ -10,10 +11,11 @@ EXAMPLES := $(sort $(wildcard examples/*.c))
 
 .PHONY: install uninstall deb
 install: all
-	$(INSTALL) -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(PREFIX)/include $(LIBDIR)/pkgconfig $(DATADIR)/man/man1 \
+	$(INSTALL) -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXECDIR) $(PREFIX)/include $(LIBDIR)/pkgconfig $(DATADIR)/man/man1 \
 		$(DATADIR)/man/man5 $(DATADIR)/bash-completion/completions $(ZSHDIR) $(DATADIR)/fish/vendor_completions.d \
 		$(DATADIR)/cordon/profiles $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(B)/cordon $(DESTDIR)$(PREFIX)/bin/cordon
+	$(INSTALL) -m 755 $(B)/cordon-egress $(DESTDIR)$(LIBEXECDIR)/cordon-egress
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0
 	ln -sfn libcordon.so.0 $(DESTDIR)$(LIBDIR)/libcordon.so
 	$(INSTALL) -m 644 $(B)/libcordon.a $(DESTDIR)$(LIBDIR)/libcordon.a
@@ -37,7 +39,7 @@ uninstall:
 		$(LIBDIR)/libcordon.a $(PREFIX)/include/cordon.h $(LIBDIR)/pkgconfig/cordon.pc $(DATADIR)/man/man1/cordon.1 \
 		$(DATADIR)/man/man5/cordon-policy.5 $(DATADIR)/bash-completion/completions/cordon $(ZSHDIR)/_cordon \
 		$(DATADIR)/fish/vendor_completions.d/cordon.fish)
-	rm -rf $(DESTDIR)$(DATADIR)/cordon $(DESTDIR)$(DOCDIR)
+	rm -rf $(DESTDIR)$(DATADIR)/cordon $(DESTDIR)$(DOCDIR) $(DESTDIR)$(LIBEXECDIR)
 
 # build/cordon_VERSION_ARCH.deb: the command; build/libcordon-dev_VERSION_ARCH.deb: the library.
 deb:

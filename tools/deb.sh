@@ -51,7 +51,7 @@ mv "$out/deb/cordon/usr/include" "$out/deb/cordon/usr/lib" "$out/deb/libcordon-d
 mv "$out/deb/cordon/usr/share/doc/cordon/examples" "$out/deb/libcordon-dev/usr/share/doc/libcordon-dev/"
 rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
-strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon"
+strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a
 echo 'activate-noawait ldconfig' >"$out/deb/libcordon-dev/DEBIAN/triggers"

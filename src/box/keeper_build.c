@@ -97,6 +97,14 @@ static int send_cgroup(struct keeper *k, struct cordon_error *err)
 	return fail_step(err, "cgroup");
 }
 
+/* The caller's environment came with the fork. init has no use for it, and a secret of the policy may be in it. */
+static void wipe_environment(void)
+{
+	for (char **e = environ; e && *e; e++)
+		explicit_bzero(*e, strlen(*e));
+	environ = NULL;
+}
+
 static _Noreturn void become_init(struct keeper *k, int link)
 {
 	struct cordon_error err = { 0 };
@@ -132,6 +140,8 @@ static _Noreturn void become_init(struct keeper *k, int link)
 	fd_close(&k->egress.theirs);
 	fd_close(&k->egress.certificates);
 	fd_close(&k->egress.config);
+	if (k->plan->network.config.secret_count)
+		wipe_environment();
 	init_main(&in);
 }
 

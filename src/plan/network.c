@@ -13,36 +13,44 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-#ifndef CORDON_LIBEXECDIR
-#define CORDON_LIBEXECDIR "/usr/local/libexec/cordon"
-#endif
 
 /* ---- the program ---- */
 
-/* Beside the command itself (a build tree), or where it was installed. */
+/* Somebody else's file in a shared directory is not the one that was meant. */
+static bool is_trusted(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	       !(st.st_mode & 022) && access(path, X_OK) == 0;
+}
+
+/* Beside the command itself (a build tree), where `make install` puts it, or where a package does. */
 static int find_egress(struct cordon_plan *plan, struct cordon_error *err)
 {
-	char self[4096];
+	static const char *const places[] = { "/cordon-egress", "/../libexec/cordon/cordon-egress",
+					      "/usr/local/libexec/cordon/cordon-egress",
+					      "/usr/libexec/cordon/cordon-egress" };
+	char self[4096] = "";
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	char *slash = n > 0 ? strrchr(self, '/') : NULL;
 
-	if (n > 0) {
-		self[n] = '\0';
-		slash = strrchr(self, '/');
-		plan->network.egress = slash ? str_printf("%.*s/cordon-egress", (int)(slash - self), self) : NULL;
-		if (plan->network.egress && access(plan->network.egress, X_OK) == 0)
+	if (slash)
+		*slash = '\0';
+	for (size_t i = slash ? 0 : 2; i < ARRAY_LEN(places); i++) {
+		auto_free char *path = i < 2 ? str_printf("%s%s", self, places[i]) : strdup(places[i]);
+
+		if (!path)
+			return fail_memory(err);
+		if (is_trusted(path)) {
+			plan->network.egress = STEAL(path);
 			return 0;
-		free(plan->network.egress);
+		}
 	}
-	plan->network.egress = strdup(CORDON_LIBEXECDIR "/cordon-egress");
-	if (!plan->network.egress)
-		return fail_memory(err);
-	if (access(plan->network.egress, X_OK) == 0)
-		return 0;
-	cordon_fail(err, CORDON_UNAVAILABLE, errno, "the egress program '%s'", plan->network.egress);
-	return fail_hint(err, "`make install` puts it there; in a build tree it lies beside the command");
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no program cordon-egress, which a network needs");
+	return fail_hint(err, "`make install` puts it into libexec/cordon; in a build tree it lies beside the command");
 }
 
 /* ---- secrets ---- */
