@@ -83,10 +83,11 @@ def query(labels, kind="A", flags=0x0100, count=1, klass=1, extra=b""):
 
 def read_answer(packet):
     code, answers = packet[3] & 15, struct.unpack_from("!H", packet, 6)[0]
-    at = 12
-    while packet[at]:
-        at += 1 + packet[at]
-    at, found = at + 5, []
+    at, found = 12, []
+    if struct.unpack_from("!H", packet, 4)[0]:
+        while packet[at]:
+            at += 1 + packet[at]
+        at += 5
     for _ in range(answers):
         while packet[at] and packet[at] < 192:
             at += 1 + packet[at]
