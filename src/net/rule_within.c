@@ -83,6 +83,13 @@ static size_t specificity(const char *pattern)
 	return pattern[0] == '*' ? strlen(pattern) : SIZE_MAX;
 }
 
+/* Does this rule of a side speak for all of the network? Special ranges must be named. */
+static bool speaks_for(const struct net_rules *side, const struct net_rule *rule, const struct net_prefix *prefix)
+{
+	return prefix_is_within(prefix, &rule->prefix) &&
+	       (side->allow_private || !prefix_special(prefix) || prefix_special(&rule->prefix));
+}
+
 /* Are the requests of the inner rule looked at: by itself or by one that speaks with it? */
 static bool inner_inspects(const struct question *q)
 {
@@ -95,8 +102,7 @@ static bool inner_inspects(const struct question *q)
 
 		if (!net_rule_restricts(rule) || !has_port(rule, q->port) || !rule->host != !inner->host)
 			continue;
-		if (inner->host ? strcmp(rule->host, inner->host) == 0
-				: prefix_is_within(&inner->prefix, &rule->prefix))
+		if (inner->host ? strcmp(rule->host, inner->host) == 0 : speaks_for(q->set, rule, &inner->prefix))
 			return true;
 	}
 	return false;
@@ -199,11 +205,13 @@ static bool address_stays_inspected(const struct question *q, const struct net_r
 	if (!prefix_is_within(&outer->prefix, inner) && !prefix_is_within(inner, &outer->prefix))
 		return true;
 	both = prefix_is_within(inner, &outer->prefix) ? inner : &outer->prefix;
+	if (!speaks_for(q->outer, outer, both))
+		return true; /* it is not looked at outside either */
 	for (size_t i = 0; q->set && i < q->set->n; i++) {
 		const struct net_rule *rule = &q->set->v[i];
 
 		if (!rule->host && net_rule_restricts(rule) && has_port(rule, q->port) &&
-		    prefix_is_within(both, &rule->prefix))
+		    speaks_for(q->set, rule, both))
 			return true;
 	}
 	return stays_inspected(q, outer);
