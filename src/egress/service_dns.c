@@ -17,8 +17,9 @@
 
 enum {
 	DNS_TTL = 60,
-	DNS_RATE = 200,
-	DNS_BURST = 400,
+	DNS_RATE =
+		2000, /* a client that keeps no answers asks twice for each connection, and may make a thousand at once */
+	DNS_BURST = 4000,
 	DNS_ROUNDS = 64,     /* datagrams in one turn */
 	DNS_CLIENTS = 16,    /* TCP connections at once */
 	DNS_PATIENCE_S = 10, /* with one of them */

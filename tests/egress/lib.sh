@@ -91,6 +91,13 @@ ask() {
 	GOT=$(field stdout)
 	[ "$RESULT_STATUS" = 0 ] || note "the program failed: $(field error.message) $(field stderr | tail -3)"
 }
+# policy: a policy on stdin becomes $WORK/policy.yaml, with leave to mount what ask() needs.
+policy() {
+	{
+		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]}\n' "$TOP/tests/egress" "$WORK"
+		cat
+	} >"$WORK/policy.yaml"
+}
 said() { sed -n "s/^$1: //p" <<<"$GOT"; }
 # say_is KEY WANT DESC, says KEY REGEX DESC
 say_is() { is "$(said "$1")" "$2" "$3"; }

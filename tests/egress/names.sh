@@ -59,11 +59,11 @@ done
 
 # ---- very many names ----
 ask --allow '*.wild.example:22/tcp' -- <<'END'
-found = [address(f"n{i}.wild.example") for i in range(300)]
+found = [address(f"n{i}.wild.example") for i in range(2000)]
 say("names", len(set(found)))
-say("last", talk("n299.wild.example", 22, b"hello"))
+say("last", talk("n1999.wild.example", 22, b"hello"))
 END
-say_is names 300 "three hundred names have three hundred addresses"
+say_is names 2000 "two thousand names have two thousand addresses"
 say_is last hello "and the last of them is reached"
 
 # ---- ports ----

@@ -1,0 +1,67 @@
+#!/bin/bash
+# Limits of a network: connections at once, rates, totals, and how long a silence may be.
+. "$(dirname "$0")/lib.sh"
+E=(--allow git.example.com:22,7002/tcp --allow api.example.com:8080/tcp)
+
+ask --connections 3 "${E[@]}" -- <<'END'
+held, words = [], []
+for i in range(5):
+    def one():
+        s = socket.create_connection(("git.example.com", 22), timeout=3)
+        held.append(s)
+        s.sendall(b"x")
+        return s.recv(1).decode() or "closed"
+    words.append(tried(one))
+say("five", " ".join(words))
+for s in held:
+    s.close()
+time.sleep(0.3)
+say("again", talk("git.example.com", 22, b"x"))
+END
+says five '^x x x (ECONNRESET|closed) (ECONNRESET|closed)$' "three connections at once, and no fourth"
+say_is again x "when they end there is room again"
+expect "the refusal is told" 'denials=~connections' 'network=~more than 3 connections at once'
+
+rate() { # FLAG RATE COMMAND: how many milliseconds it took
+	begin=$EPOCHREALTIME
+	box "$1" "$2" --allow api.example.com:8080/tcp -- bash -c "$3" >/dev/null 2>&1
+	echo $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000))
+}
+between() { # GOT MIN MAX DESC
+	if [ "$1" -ge "$2" ] && [ "$1" -le "$3" ]; then pass "$4 ($1 ms)"; else fail "$4" "$1 ms, not $2 to $3"; fi
+}
+between "$(rate --download 5M/s 'curl -sS -o /dev/null "http://api.example.com:8080/big?n=10000000"')" 1300 4000 "10 MB at 5 MB/s, of which the first come at once"
+between "$(rate --download 500M/s 'curl -sS -o /dev/null "http://api.example.com:8080/big?n=10000000"')" 0 1000 "control: at 500 MB/s"
+between "$(rate --upload 5M/s 'head -c 10000000 /dev/zero | curl -sS -T - -H Expect: http://api.example.com:8080/sink')" 1300 4000 "uploading as well"
+between "$(rate --download 5M/s 'for i in 1 2 3 4 5; do curl -sS -o /dev/null "http://api.example.com:8080/big?n=2000000" & done; wait')" 1300 4000 "over all connections together"
+
+result --download-total 1M "${E[@]}" -- bash -c 'curl -sS -m 5 "http://api.example.com:8080/big?n=3000000" | wc -c; curl -sS -m 5 http://api.example.com:8080/x | wc -c'
+read -r -d '' first second < <(field stdout)
+if [ "${first:-0}" -ge 900000 ] && [ "$first" -le 1048576 ]; then pass "a total ends the transfer"; else fail "a total ends the transfer" "$first"; fi
+is "$second" 0 "and everything after it"
+expect "which is told" 'denials=~download_total'
+result --upload-total 1M "${E[@]}" -- bash -c 'head -c 3000000 /dev/zero | curl -sS -m 5 -T - -H Expect: http://api.example.com:8080/sink'
+expect "a total of uploads" status=error 'denials=~upload_total'
+result --download-total 10M --upload-total 10M "${E[@]}" -- bash -c 'curl -sS -m 5 "http://api.example.com:8080/big?n=3000000" | wc -c'
+expect "control: within them nothing happens" status=success $'stdout=3000000\n' 'denials=[]'
+
+ask --idle-timeout 1s "${E[@]}" -- <<'END'
+def silent(pause):
+    with socket.create_connection(("git.example.com", 22), timeout=5) as s:
+        for _ in range(4):
+            s.sendall(b"x")
+            if not s.recv(1):
+                return "closed"
+            time.sleep(pause)
+        return "open"
+begin = time.monotonic()
+with socket.create_connection(("git.example.com", 7002), timeout=5) as s:
+    say("idle", tried(lambda: s.recv(1) or "closed"))
+say("after", time.monotonic() - begin)
+say("busy", tried(silent, 0.5))
+END
+says idle '^(ECONNRESET|closed)$' "a connection that is silent for idle_timeout is ended"
+says after '^(0\.9|1\.)' "then and not before"
+say_is busy open "control: one that is not goes on"
+expect "which is told" 'network=~idle_timeout'
+done_testing

@@ -1,0 +1,98 @@
+#!/bin/bash
+# What goes through the wall goes through whole: every byte in its order, ends and resets of each side, however slow, however much.
+. "$(dirname "$0")/lib.sh"
+ports=(--allow api.example.com:443 --allow git.example.com:22,25,7000,7001,7002/tcp --allow dead.example.com:81/tcp --allow blackhole.example.com:22/tcp)
+
+ask "${ports[@]}" -- <<'END'
+import os, hashlib, threading
+say("half", talk("git.example.com", 7000, b"x" * 100000))
+say("server first", talk("git.example.com", 25, b"HELO\r\n").split("\n")[0].strip())
+def wrote_then_reset():
+    with socket.create_connection(("git.example.com", 7001), timeout=5) as s:
+        s.sendall(b"x")
+        return s.recv(10) or "closed"
+say("reset", tried(wrote_then_reset))
+say("dead", talk("dead.example.com", 81, b"x"))
+data = os.urandom(5_000_000)
+got = []
+with socket.create_connection(("git.example.com", 22), timeout=20) as s:
+    reader = threading.Thread(target=lambda: got.append(receive(s)))
+    reader.start()
+    s.sendall(data)
+    s.shutdown(socket.SHUT_WR)
+    reader.join()
+say("both ways", hashlib.sha256(got[0]).hexdigest() == hashlib.sha256(data).hexdigest())
+# one that does not read: the other side has to wait, and nothing is lost
+with socket.create_connection(("git.example.com", 22), timeout=20) as s:
+    s.settimeout(0.5)
+    sent = 0
+    try:
+        while sent < 1 << 30:
+            sent += s.send(bytes(65536))
+    except OSError:
+        pass
+    say("held", sent < 64 << 20)
+    s.settimeout(20)
+    s.shutdown(socket.SHUT_WR)
+    n = 0
+    while (more := s.recv(1 << 20)):
+        n += len(more)
+    say("lost", sent - n)
+END
+say_is half "100000 bytes" "the end of one side arrives, and the other still speaks"
+say_is "server first" "220 hello" "a server that speaks first"
+say_is reset ECONNRESET "a reset arrives as a reset"
+says dead '^(ECONNRESET|ECONNREFUSED)$' "a host that refuses"
+say_is "both ways" True "five megabytes both ways at once, byte for byte"
+say_is held True "who does not read holds the other side back"
+say_is lost 0 "and loses nothing"
+expect "the result says what became of the dead host" 'network=~dead.example.com.*refused'
+
+ask --connect-timeout 1s "${ports[@]}" -- <<'END'
+begin = time.monotonic()
+say("blackhole", talk("blackhole.example.com", 22, b"x", timeout=8))
+say("took", time.monotonic() - begin)
+END
+says blackhole '^(ECONNRESET|ECONNREFUSED)$' "a host that does not answer"
+says took '^(0\.9|1\.)' "is given up after connect_timeout"
+
+ask "${ports[@]}" -- <<'END'
+say("short", "Content-Length: 1000" in https("api.example.com", "/short"))
+say("reset", https("api.example.com", "/reset")[:20])
+say("slow", https("api.example.com", "/slow?n=20&pause=0.02")[-20:])
+say("close", https("api.example.com", "/close")[-13:])
+say("chunked", https("api.example.com", "/chunked").count("\r\n") > 4)
+END
+say_is slow "ssssssssssssssssssss" "a slow answer, byte by byte"
+say_is close "until the end" "one without a length"
+says reset '^(ECONNRESET|ssl|HTTP/1.1)' "one that is reset"
+
+# ---- very much ----
+got=$(box --allow api.example.com:443 --allow api.example.com:8080/tcp -- bash -c 'curl -sS -m 55 "http://api.example.com:8080/big?n=1000000000" | wc -c')
+is "$got" 1000000000 "a gigabyte comes through, to the byte"
+got=$(box --allow api.example.com:443 -- bash -c 'curl -sS -m 55 "https://api.example.com/big?n=200000000" | wc -c')
+is "$got" 200000000 "over TLS, too"
+got=$(box --allow api.example.com:443 -- bash -c 'head -c 100000000 /dev/zero | curl -sS -m 55 -T - -H Expect: https://api.example.com/sink')
+is "$got" 100000000 "and out as well"
+
+# ---- very many ----
+ask --connections 1100 --allow git.example.com:22/tcp -- <<'END'
+import resource
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+held = []
+try:
+    for i in range(1000):
+        held.append(socket.create_connection(("git.example.com", 22), timeout=10))
+except OSError as e:
+    say("stopped", f"{i} {word(e)} {hard}")
+for i, s in enumerate(held):
+    s.sendall(b"%d" % i)
+say("held", len(held))
+say("answered", sum(s.recv(10) == b"%d" % i for i, s in enumerate(held)))
+END
+is "$(said stopped)" "" "a thousand connections can be made"
+say_is held 1000 "and held"
+say_is answered 1000 "and each answers"
+expect "they are one row of the result" 'network=~"count": 1000'
+done_testing

@@ -1,0 +1,102 @@
+#!/bin/bash
+# What a box tried is in its result: names, connections, bytes, refusals with what would allow them. Without a network there is nothing of all this,
+# not even a process.
+. "$(dirname "$0")/lib.sh"
+
+result --allow api.example.com:443 --allow nx.example.com:443 -- bash -c '
+	for i in 1 2 3; do curl -sS https://api.example.com/x; done
+	curl -sS -m 5 https://files.example.com/; curl -sS -m 5 http://192.0.2.10/; curl -sS -m 5 http://api.example.com:8080/; curl -sS -m 5 https://nx.example.com/
+	exec 3<>/dev/udp/192.0.2.10/443; echo x >&3; true' 2>/dev/null
+expect "a result has its network" status=success 'network=~"kind": "connection", "decision": "allowed", "host": "api.example.com"'
+is "$(rows connection allowed api.example.com)" 3 "three connections that went through"
+is "$(rows dns refused files.example.com)" 1 "a name that did not"
+row() { # KIND HOST PORT FIELD
+	json network <"$WORK/.result" | $PYTHON -c '
+import json, sys
+for row in map(json.loads, sys.stdin):
+    if (row["kind"], row["host"], str(row.get("port", ""))) == tuple(sys.argv[1:4]):
+        print(row.get(sys.argv[4], ""))
+        break' "$@"
+}
+is "$(row connection api.example.com 443 address)" 192.0.2.10 "with the address that was dialled"
+is "$(row connection api.example.com 443 rule)" api.example.com:443 "the rule that allowed it"
+like "$(row connection api.example.com 443 down_bytes)" '^[0-9]{4,5}$' "and how much came"
+like "$(row connection api.example.com 443 up_bytes)" '^[0-9]{3,5}$' "and went"
+like "$(row connection api.example.com 443 duration_ms)" '^[0-9.]+$' "and how long it took"
+like "$(row connection api.example.com 443 time)" '^1[0-9]{9}' "and when"
+is "$(row connection nx.example.com 443 decision)" failed "a name that does not exist is a failure, not a refusal"
+like "$(row connection nx.example.com 443 reason)" 'does not exist' "with its reason"
+is "$(row attempt 192.0.2.10 80 decision)" refused "a port where nothing listens"
+is "$(row attempt 192.0.2.10 80 allow)" "--allow-cidr 192.0.2.10:80" "and what would allow it"
+is "$(row attempt api.example.com 8080 allow)" "--allow api.example.com:8080/tcp" "also of a name"
+like "$(row attempt 192.0.2.10 443 reason)" UDP "and UDP"
+expect "refusals are denials" 'denials=~dns files.example.com' 'denials=~--allow files.example.com' 'denials=~api.example.com:8080'
+unlike "$(field denials)" 'nx.example.com' "what was allowed and failed is none"
+# what the result proposes works
+result --allow files.example.com -- curl -sS -m 5 https://files.example.com/x
+expect "control: with what was proposed it is reached" status=success $'stdout=ok GET /x\n' 'denials=[]'
+result --allow api.example.com:8080/tcp -- curl -sS -m 5 http://api.example.com:8080/x
+expect "control: and so is the port" status=success $'stdout=ok GET /x\n' 'denials=[]'
+
+# ---- bounded ----
+ask --allow '*.wild.example:22/tcp' -- <<'END'
+for i in range(300):
+    tried(socket.create_connection, ("192.0.2.10", 1000 + i), timeout=2)
+    resolve(f"x{i}.evil.example")
+say("done", 1)
+END
+n=$(json network <"$WORK/.result" | wc -l)
+if [ "$n" -le 512 ]; then pass "a scan does not fill the result ($n rows)"; else fail "a scan does not fill the result" "$n rows"; fi
+
+# ---- the process ----
+egress() { # pids whose parent's parent is the given cordon
+	$PYTHON - "$1" <<'END'
+import os, sys
+parents = {}
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        stat = open(f"/proc/{pid}/stat").read()
+    except OSError:
+        continue
+    parents[pid] = (stat.rpartition(")")[2].split()[1], stat.partition("(")[2].rpartition(")")[0])
+def below(pid):
+    while pid in parents and pid != sys.argv[1]:
+        pid = parents[pid][0]
+    return pid == sys.argv[1]
+print(*[pid for pid in parents if parents[pid][1].startswith("cordon-egress") and below(pid)])
+END
+}
+start() { # FLAG…: a box that waits for the file go; $! is cordon
+	mkdir -p "$WORK/shared" && rm -f "$WORK/shared/go"
+	"${UNCAP[@]}" "$CORDON" run --json "$@" --ro "$WORK/shared:/tmp/shared" -- bash -c '
+		curl -sS -m 5 https://api.example.com/x; until [ -e /tmp/shared/go ]; do sleep 0.05; done; curl -sS -m 5 https://api.example.com/x' >"$WORK/.result" 2>"$WORK/.result.err" &
+}
+start --allow api.example.com
+pid=$!
+until_true 5 grep -q api.example.com "$NET/http.log"
+sleep 0.3
+it=$(egress $pid)
+like "$it" '^[0-9]+$' "one process carries the connections"
+is "$(sed -n 's/^Cap\(Prm\|Eff\|Bnd\|Amb\):\t//p' "/proc/$it/status" | sort -u)" 0000000000000000 "without a capability"
+is "$(sed -n 's/^Seccomp:\t//p' "/proc/$it/status")$(sed -n 's/^NoNewPrivs:\t//p' "/proc/$it/status")" 21 "behind a filter"
+if [ "$ME" = root ]; then
+	unlike "$(sed -n 's/^Uid:\t//p' "/proc/$it/status")" '^0' "not as root"
+	is "$(sed -n 's/^Groups:\t//p' "/proc/$it/status" | tr -d ' ')" "" "in no group"
+fi
+is "$(tr '\0' ' ' <"/proc/$it/environ" 2>/dev/null)" "" "without an environment"
+kill -9 "$it"
+sleep 0.2
+touch "$WORK/shared/go"
+wait $pid
+expect "when it is killed the box has no network, and the result says so" 'error.message=~egress process was killed.*no network' 'error.step=egress'
+unlike "$(field stdout)" $'x\nok GET /x' "nothing is reached any more"
+start --net none
+pid=$!
+sleep 0.5
+is "$(egress $pid)" "" "--net none starts no such process"
+touch "$WORK/shared/go"
+wait $pid
+expect "and has no network in its result" 'network=~^(\[\]|)$' 'denials=[]'
+status 125 "level process has no network to give" "${UNCAP[@]}" "$CORDON" run --level process --allow api.example.com -- true
+like "$ERR" 'container' "and says where there is one"
+done_testing
