@@ -472,6 +472,9 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)
 		process_end(&k.init);
 	fd_close(&k.listener);
+	egress_end(&k.egress); /* after the box: it carried to the end */
+	/* Nothing changes it any more. The front makes its result of it while we clean up, and then waits for our end. */
+	(void)link_send_report(fds->front, &k.report);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
 		(void)cgroup_kill(&k.cgroup);
 	/* After LINK_EXITED nobody is in it any more, and init's namespaces go meanwhile. */
@@ -481,9 +484,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (plan->level == LEVEL_PROCESS)
 		(void)descend_end(
 			DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
-	egress_end(&k.egress);       /* after the box: it carried to the end */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
-	(void)link_send_report(fds->front, &k.report);
 	_exit(0);
 }

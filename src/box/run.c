@@ -378,12 +378,15 @@ static pid_t front_start(struct front *f, struct cordon_error *err)
 	return pid;
 }
 
-static void wait_keeper(pid_t pid)
+/* Its end is the end of the box: nothing of it is left on the host. Where it was killed on the way there, that is ours to do. */
+static void wait_keeper(struct front *f, pid_t pid)
 {
-	int status;
+	int status = 0;
 
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (f->owner[0] && (!f->reported || status != 0))
+		lasting_undo(f->plan, f->owner, f->reported && f->plan->keep);
 }
 
 static int front_result(struct front *f, struct cordon_result **ret_result, struct cordon_error *err)
@@ -391,8 +394,6 @@ static int front_result(struct front *f, struct cordon_result **ret_result, stru
 	struct result *result;
 
 	if (!f->reported) {
-		if (f->owner[0])
-			lasting_undo(f->plan, f->owner, false);
 		if (f->link_error) {
 			cordon_fail(err, CORDON_SYSTEM, f->link_error, "hear from the keeper");
 		} else {
@@ -453,6 +454,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 {
 	struct cordon_error unused;
 	struct front *f;
+	bool gone;
 	pid_t pid;
 	int r;
 
@@ -482,11 +484,15 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	if (pid > 0) {
 		run_guarded(f);
 		fd_close(&f->keeper); /* whatever it still has to say: it must not wait for us while we wait for it */
-		wait_keeper(pid);
+		gone = f->reported && plan->level == LEVEL_CONTAINER; /* all who could write; the keeper cleans up */
+		if (!gone)
+			wait_keeper(f, pid);
 		drain(f, CORDON_STDOUT);
 		drain(f, CORDON_STDERR);
 		traffic_drain(&f->traffic);
 		collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
+		if (gone)
+			wait_keeper(f, pid);
 		r = front_result(f, ret_result, err);
 	}
 	for (int i = 0; i < 2; i++) {

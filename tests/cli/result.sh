@@ -11,7 +11,7 @@ ok "exactly the documented fields, of the documented types" python3 - "$WORK/.re
 import json, sys
 r = json.load(open(sys.argv[1]))
 want = {"status": str, "exit_code": int, "signal": type(None), "limit": type(None), "stdout": str, "stderr": str, "encoding": str,
-        "stdout_truncated": bool, "stderr_truncated": bool, "wall_ms": float, "cpu_ms": float, "memory_peak_bytes": int, "denials": list,
+        "stdout_truncated": bool, "stderr_truncated": bool, "wall_ms": float, "cpu_ms": float, "memory_peak_bytes": int, "denials": list, "network": list,
         "isolation": dict, "error": type(None)}
 assert list(r) == list(want), list(r)
 for key, kind in want.items():
