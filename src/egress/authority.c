@@ -11,6 +11,8 @@
 #include "egress/authority.h"
 
 #include "base/fd.h"
+#include "base/str.h"
+#include "net/hostname.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -57,28 +59,6 @@ static bool is_address(const char *name)
 	unsigned char ip[16];
 
 	return inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
-}
-
-static bool rule_is_inspected(const struct net_rule *rule)
-{
-	return rule->methods.n || rule->paths.n || rule->secret;
-}
-
-bool authority_is_needed(const struct net_rules *rules)
-{
-	if (rules->mode == NET_NONE)
-		return false;
-	if (rules->read_only)
-		return true;
-	for (size_t i = 0; i < rules->n; i++) {
-		const struct net_rule *rule = &rules->v[i];
-
-		if (rule->has_protocol && rule->protocol != NET_TLS)
-			continue;
-		if (rule_is_inspected(rule))
-			return true;
-	}
-	return false;
 }
 
 /* ---- certificates ---- */

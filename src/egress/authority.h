@@ -9,11 +9,16 @@
 #include "net/rule.h"
 
 #include <openssl/types.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 struct authority;
 
 /* Some rule wants TLS looked into: then an authority is made at start, because its certificate goes into the box. */
-bool authority_is_needed(const struct net_rules *rules);
+static inline bool authority_is_needed(const struct net_rules *rules)
+{
+	return net_rules_intercept(rules);
+}
 /* ca_file: more roots that upstream servers are verified with, besides the system's; or NULL. Needs: files, opened here; they are parsed at
  * the first connection. */
 int authority_new(const char *ca_file, struct authority **ret, struct cordon_error *err);

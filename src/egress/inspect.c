@@ -604,7 +604,7 @@ int inspect_prepare(struct egress *egress, struct cordon_error *err)
 	if (!shared->secrets)
 		return fail_memory(err);
 	egress->engine = inspect_engine;
-	if (!authority_is_needed(&egress->config.rules))
+	if (!net_rules_intercept(&egress->config.rules))
 		return 0;
 	return authority_new(egress->config.ca_file, &shared->authority, err);
 }

@@ -22,6 +22,7 @@ struct asked {
 	char method[20];
 	char path[INSPECT_PATH]; /* normalised */
 	bool is_normal;          /* it could be */
+	bool by_path;            /* a rule that looks at paths has decided on it */
 	const struct net_rule *rule;
 	struct secret_use uses[16];
 	size_t use_count;
@@ -269,6 +270,7 @@ static int collect_secrets(struct inspect *x, struct asked *asked, const char **
 		if (r < 0)
 			return r;
 		asked->use_count++;
+		asked->by_path |= match->rules[i]->paths.n > 0;
 	}
 	return 0;
 }
@@ -314,7 +316,7 @@ static void write_line(struct inspect *x, const struct asked *asked)
 	struct http_span target = head->path, query = { NULL, 0 };
 
 	/* Where a rule has looked at the path, what it saw is sent; else what the client wrote. */
-	if (asked->is_normal && asked->rule->paths.n) {
+	if (asked->by_path) {
 		query.data = memchr(target.data, '?', target.len);
 		query.len = query.data ? target.len - (size_t)(query.data - target.data) : 0;
 		target = (struct http_span){ asked->path, strlen(asked->path) };
@@ -414,6 +416,7 @@ static enum inspect_step check_request(struct inspect *x, struct asked *asked)
 	if (!asked->rule)
 		return refuse_by_rules(x, asked);
 	x->request.rule = asked->rule;
+	asked->by_path = asked->rule->paths.n > 0;
 	r = collect_secrets(x, asked, &name, &why);
 	if (r == -EAGAIN) {
 		x->request.open = false; /* told when it is really looked at */

@@ -85,6 +85,8 @@ bool net_rules_are_within(const struct net_rules *inner, const struct net_rules 
 /* What NET_OPEN has behind all rules: "*", every port as tcp; with read_only 443 as tls and 80 as http. NULL in other modes. */
 const struct net_rule *net_rules_last(const struct net_rules *rules);
 
+/* Is TLS terminated for some connection? Then the box needs a certificate authority before it starts. */
+bool net_rules_intercept(const struct net_rules *rules);
 /* The ports that are listened on from the start, each once. *ret_lazy: there are others, which open when they are first wanted. */
 enum { NET_LISTEN_MAX = 128 };
 size_t net_rules_ports(const struct net_rules *rules, uint16_t *ports, size_t max, bool *ret_lazy);

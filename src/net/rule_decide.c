@@ -199,3 +199,24 @@ const struct net_rule *net_rules_request(const struct net_rules *rules, const st
 	}
 	return found;
 }
+
+static bool intercepts(const struct net_rules *rules, const struct net_rule *rule)
+{
+	enum net_protocol protocol = NET_TCP;
+
+	if (!rules->read_only && !net_rule_restricts(rule))
+		return false;
+	if (rule->has_protocol)
+		return rule->protocol == NET_TLS;
+	return net_rule_port(rule, 443, &protocol) && protocol == NET_TLS;
+}
+
+bool net_rules_intercept(const struct net_rules *rules)
+{
+	const struct net_rule *last = net_rules_last(rules);
+
+	for (size_t i = 0; rules->mode != NET_NONE && i < rules->n; i++)
+		if (intercepts(rules, &rules->v[i]))
+			return true;
+	return last && intercepts(rules, last);
+}

@@ -120,21 +120,12 @@ static int resolve_secrets(struct cordon_plan *plan, struct cordon_error *err)
 
 /* ---- certificates ---- */
 
-static bool rule_intercepts(const struct net_rules *rules, const struct net_rule *r)
-{
-	bool tls = r->has_protocol ? r->protocol == NET_TLS : true;
-
-	return tls && (r->methods.n || r->paths.n || r->secret || rules->read_only);
-}
-
 static int resolve_authority(struct cordon_plan *plan, struct cordon_error *err)
 {
 	static const char *const bundle[] = { "SSL_CERT_FILE",  "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
 					      "GIT_SSL_CAINFO", "PIP_CERT",           "AWS_CA_BUNDLE" };
-	const struct net_rules *rules = &plan->network.config.rules;
 
-	for (size_t i = 0; i < rules->n; i++)
-		plan->network.intercepts = plan->network.intercepts || rule_intercepts(rules, &rules->v[i]);
+	plan->network.intercepts = net_rules_intercept(&plan->network.config.rules);
 	if (!plan->network.intercepts)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(bundle); i++)

@@ -147,23 +147,6 @@ static void test_handshake(struct authority *a, struct authority *trusting)
 	ok(server == 0 && client == 0, "by address, without SNI");
 }
 
-static void test_needed(void)
-{
-	struct net_rule rules[1] = { { .host = (char *)"a.test" } };
-	struct net_rules all = { .mode = NET_ALLOW, .v = rules, .n = 1 };
-
-	ok(!authority_is_needed(&all), "a plain rule needs no authority");
-	rules[0].secret = (char *)"KEY";
-	ok(authority_is_needed(&all), "one with a secret does");
-	rules[0].has_protocol = true;
-	rules[0].protocol = NET_HTTP;
-	ok(!authority_is_needed(&all), "not over plain HTTP");
-	rules[0].secret = NULL;
-	rules[0].has_protocol = false;
-	all.read_only = true;
-	ok(authority_is_needed(&all), "a read-only network does");
-}
-
 int main(void)
 {
 	struct authority *a = NULL, *trusting = NULL, *more = NULL;
@@ -189,7 +172,6 @@ int main(void)
 	SSL_free(authority_connect(trusting, "warm.example.com"));
 	note("the system's roots take %llu us", (unsigned long long)(clock_us() - t0));
 	test_handshake(a, trusting);
-	test_needed();
 	unlink(ca_path);
 	close(fd);
 	free(pem);

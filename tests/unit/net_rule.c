@@ -683,6 +683,35 @@ static void check_sets_within(void)
 	net_rules_done(&outer);
 }
 
+static void test_intercept(void)
+{
+	struct net_rule rules[1] = { { .host = (char *)"a.test" } };
+	struct net_rules all = { .mode = NET_ALLOW, .v = rules, .n = 1 };
+
+	ok(!net_rules_intercept(&all), "a plain rule needs no authority");
+	rules[0].secret = (char *)"KEY";
+	ok(net_rules_intercept(&all), "one with a secret does");
+	rules[0].has_protocol = true;
+	rules[0].protocol = NET_HTTP;
+	ok(!net_rules_intercept(&all), "not over plain HTTP");
+	rules[0].has_protocol = false;
+	rules[0].port_count = 1;
+	rules[0].ports[0] = (struct net_ports){ 80, 80 };
+	ok(!net_rules_intercept(&all), "nor where 443 is not among its ports");
+	rules[0].port_count = 0;
+	rules[0].secret = NULL;
+	all.read_only = true;
+	ok(net_rules_intercept(&all), "a read-only network does");
+	all.n = 0;
+	ok(!net_rules_intercept(&all), "not where it allows nothing");
+	all.mode = NET_OPEN;
+	ok(net_rules_intercept(&all), "an open one that is read-only does");
+	all.read_only = false;
+	ok(!net_rules_intercept(&all), "an open one does not");
+	all = (struct net_rules){ .mode = NET_NONE, .read_only = true };
+	ok(!net_rules_intercept(&all), "no network, no authority");
+}
+
 int main(void)
 {
 	check_parsing();
@@ -695,5 +724,6 @@ int main(void)
 	check_path_matching();
 	check_within();
 	check_sets_within();
+	test_intercept();
 	return done_testing();
 }
