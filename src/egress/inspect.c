@@ -100,7 +100,7 @@ static ssize_t fill(struct inspect *x, struct stream *s, struct buffer *b, size_
 
 	if (!room || !s->readable)
 		return 0;
-	if (room > INSPECT_READ)
+	if (s->ssl && room > INSPECT_READ)
 		room = INSPECT_READ;
 	to = buffer_room(b, room);
 	if (!to)
@@ -301,7 +301,13 @@ static enum inspect_step exchange_up(struct inspect *x)
 	int error = 0;
 	ssize_t n = 0;
 
-	if (!x->request.done && !x->request.broken) {
+	if (inspect_splice(x, CONN_UP, &r, &error)) {
+		if (!error)
+			return r;
+		x->piped[CONN_UP] = 0;
+		relay_pipe_put(&x->conn->egress->pipes, &x->pipe[CONN_UP], false);
+	}
+	if (!error && !x->request.done && !x->request.broken) {
 		n = fill(x, &x->client, &x->client_in, INSPECT_BUFFER);
 		if (n < 0)
 			return inspect_reset(x, NET_ALLOWED, "the request was cut short by the box");
@@ -311,7 +317,7 @@ static enum inspect_step exchange_up(struct inspect *x)
 	}
 	if (r != STEP_MORE)
 		r = n ? STEP_MORE : STEP_IDLE;
-	switch (flush(x, &x->upstream, &x->upstream_out, CONN_UP, &error)) {
+	switch (error ? STEP_IDLE : flush(x, &x->upstream, &x->upstream_out, CONN_UP, &error)) {
 	case STEP_GONE:
 		return STEP_GONE;
 	case STEP_MORE:
@@ -333,8 +339,11 @@ static enum inspect_step exchange_down(struct inspect *x)
 	enum inspect_step r;
 	size_t max = x->response.begun ? INSPECT_BUFFER : HTTP_HEAD_MAX;
 	int error = 0;
-	ssize_t n = x->response.done || x->upstream_ended ? 0 : fill(x, &x->upstream, &x->upstream_in, max);
+	ssize_t n;
 
+	if (inspect_splice(x, CONN_DOWN, &r, &error))
+		return error ? inspect_reset(x, NET_ALLOWED, "the box closed the connection") : r;
+	n = x->response.done || x->upstream_ended ? 0 : fill(x, &x->upstream, &x->upstream_in, max);
 	if (n < 0) {
 		x->upstream_ended = true;
 		x->upstream_status = n == -ENODATA ? 0 : n;
@@ -363,7 +372,7 @@ static enum inspect_step exchange_down(struct inspect *x)
 
 static enum inspect_step next_request(struct inspect *x)
 {
-	bool clean = x->request.done && !x->request.broken && !x->upstream_out.len;
+	bool clean = x->request.done && !x->request.broken && !x->upstream_out.len && !x->piped[CONN_UP];
 
 	inspect_tell(x, NET_ALLOWED, NULL, NULL);
 	if (!clean || !x->request.keep_alive || !x->response.keep_alive)
@@ -372,6 +381,7 @@ static enum inspect_step next_request(struct inspect *x)
 		return inspect_reset(x, NET_FAILED, "the other side sent more than its response");
 	inspect_response_done(x);
 	/* An idle connection holds no buffers. */
+	inspect_splice_done(x);
 	buffer_done(&x->client_out);
 	buffer_done(&x->upstream_in);
 	buffer_done(&x->upstream_out);
@@ -544,6 +554,7 @@ int inspect_start(struct conn *c, bool tls)
 	x->tls = tls;
 	x->stage = tls ? INSPECT_ACCEPT : INSPECT_HEAD;
 	x->client.fd = x->upstream.fd = -1;
+	x->pipe[CONN_UP].read = x->pipe[CONN_DOWN].read = -1;
 	x->again.due = again_due;
 	x->linger.due = linger_due;
 	x->wait.ready = secret_is_ready;
@@ -579,6 +590,7 @@ void inspect_free(struct conn *c)
 	loop_timer_stop(c->egress->loop, &x->again);
 	loop_timer_stop(c->egress->loop, &x->linger);
 	inspect_response_done(x);
+	inspect_splice_done(x);
 	stream_done(&x->client);
 	stream_done(&x->upstream);
 	buffer_done(&x->client_in);

@@ -75,6 +75,9 @@ struct inspect {
 	uint64_t requests;
 	struct inspect_request request;
 	struct inspect_response response;
+	/* Of a long plain body, by enum conn_way: on its way through a pipe. */
+	struct relay_pipe pipe[2]; /* read -1: none */
+	size_t piped[2];
 	bool client_ended, upstream_ended;
 	ssize_t upstream_status; /* how it ended: 0, or -errno */
 	struct secret_wait wait;
@@ -94,6 +97,13 @@ bool inspect_head_is_there(const struct buffer *b, size_t *scanned);
 enum inspect_step inspect_end(struct inspect *x, bool drain, enum net_event_decision decision, const char *reason);
 enum inspect_step inspect_dial(struct inspect *x);
 enum inspect_step inspect_reset(struct inspect *x, enum net_event_decision decision, const char *reason);
+
+/* ---- inspect_splice.c ---- */
+
+/* The body is long, plain and to be left as it is: *ret_step tells what came of moving it within the kernel (*ret_error: that the destination
+ * broke). False: it is to be carried the ordinary way. */
+bool inspect_splice(struct inspect *x, enum conn_way way, enum inspect_step *ret_step, int *ret_error);
+void inspect_splice_done(struct inspect *x);
 
 /* ---- inspect_answer.c ---- */
 

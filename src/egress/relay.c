@@ -20,7 +20,7 @@
  * one turn is RELAY_ROUNDS of them; without a pipe to be had it tries again a little later. */
 enum { RELAY_PIPE_BYTES = 1048576, RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
 
-static bool pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
+bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 {
 	int fds[2];
 
@@ -37,7 +37,7 @@ static bool pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 }
 
 /* Only an empty one is kept for others: what one connection left must never reach another. */
-static void pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe, bool empty)
+void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe, bool empty)
 {
 	if (pipe->read < 0)
 		return;
@@ -68,7 +68,7 @@ void relay_init(struct relay *relay)
 void relay_done(struct conn *c)
 {
 	for (int way = 0; way < 2; way++)
-		pipe_put(&c->egress->pipes, &c->relay.flow[way].pipe, c->relay.flow[way].held == 0);
+		relay_pipe_put(&c->egress->pipes, &c->relay.flow[way].pipe, c->relay.flow[way].held == 0);
 	loop_timer_stop(c->egress->loop, &c->relay.again);
 }
 
@@ -153,7 +153,7 @@ static bool flow_pump(struct conn *c, enum conn_way way)
 		quota = conn_quota(c, way, RELAY_PIPE_BYTES);
 		if (quota == 0)
 			break;
-		if (flow->pipe.read < 0 && !pipe_get(&c->egress->pipes, &flow->pipe)) {
+		if (flow->pipe.read < 0 && !relay_pipe_get(&c->egress->pipes, &flow->pipe)) {
 			(void)loop_timer_in(c->egress->loop, &c->relay.again, RELAY_RETRY_MS);
 			return true;
 		}
@@ -161,7 +161,7 @@ static bool flow_pump(struct conn *c, enum conn_way way)
 			return false;
 	}
 	if (flow->held == 0)
-		pipe_put(&c->egress->pipes, &flow->pipe, true);
+		relay_pipe_put(&c->egress->pipes, &flow->pipe, true);
 	if (round == RELAY_ROUNDS)
 		(void)loop_timer_set(c->egress->loop, &c->relay.again, 0);
 	else if (flow->eof && !flow->shut)

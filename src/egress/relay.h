@@ -25,6 +25,9 @@ struct relay_pipes {
 	size_t n;
 };
 void relay_pipes_done(struct relay_pipes *pipes);
+/* For whoever splices. False: there is none to be had now. Put: also for one that is none (read -1); what is not empty is closed. */
+bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret);
+void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe, bool empty);
 
 struct relay_flow {
 	struct relay_pipe pipe;  /* read -1: none */

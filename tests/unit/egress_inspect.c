@@ -531,6 +531,25 @@ static void test_failures(bool tls)
 		kill_server(reset);
 		ok(until_over(&w.box), "%s: it %s between requests: so does the box's", how, end);
 		box_close();
+		box_connect(tls);
+		say(&w.box, get);
+		until(&w.server, "\r\n\r\n");
+		say(&w.server, "HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\nabc");
+		until(&w.box, "abc");
+		say(&w.server, "defgh");
+		until(&w.box, "abcdefgh");
+		kill_server(reset);
+		ok(until_over(&w.box) && w.box.status < 0, "%s: it %s in a long body: a reset", how, end);
+		box_close();
+		box_connect(tls);
+		say(&w.box, "POST /v1/a HTTP/1.1\r\n" HOST "Content-Length: 10000000\r\n\r\nabc");
+		until(&w.server, "abc");
+		say(&w.box, "defgh");
+		until(&w.server, "abcdefgh");
+		say(&w.server, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n");
+		kill_server(false);
+		ok(until(&w.box, "413 Too Large"), "%s: an early answer to a long body arrives", how);
+		box_close();
 	}
 	/* The box leaves, at each stage. */
 	for (int stage = 0; stage < 4; stage++) {
