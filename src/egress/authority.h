@@ -6,7 +6,6 @@
 #define EGRESS_AUTHORITY_H
 
 #include "base/error.h"
-#include "net/rule.h"
 
 #include <openssl/types.h>
 #include <stdbool.h>
@@ -14,12 +13,8 @@
 
 struct authority;
 
-/* Some rule wants TLS looked into: then an authority is made at start, because its certificate goes into the box. */
-static inline bool authority_is_needed(const struct net_rules *rules)
-{
-	return net_rules_intercept(rules);
-}
-/* ca_file: more roots that upstream servers are verified with, besides the system's; or NULL. Needs: files, opened here; they are parsed at
+/* Where net_rules_intercept() says so it is made at the start, because its certificate goes into the box.
+ * ca_file: more roots that upstream servers are verified with, besides the system's; or NULL. Needs: files, opened here; they are parsed at
  * the first connection. */
 int authority_new(const char *ca_file, struct authority **ret, struct cordon_error *err);
 void authority_free(struct authority *a); /* NULL is fine */

@@ -66,7 +66,7 @@ static int start(struct egress *egress, struct jail_options *jail, struct cordon
 	(void)syscall(SYS_close_range, NET_START_FDS, ~0u, 0);
 	if (load_config(&egress->config, err) < 0 || egress_init(egress, err) < 0)
 		return -1;
-	r = authority_is_needed(&egress->config.rules) ? inspect_hand_over(egress, NET_START_AUTHORITY) : 0;
+	r = net_rules_intercept(&egress->config.rules) ? inspect_hand_over(egress, NET_START_AUTHORITY) : 0;
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "egress: hand over the certificate");
 	close(NET_START_AUTHORITY);
