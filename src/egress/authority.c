@@ -367,6 +367,20 @@ char *authority_pem(const struct authority *a)
 	return pem;
 }
 
+int authority_der(const struct authority *a, unsigned char **ret)
+{
+	unsigned char *der = NULL;
+	int len = i2d_X509(a->cert, &der);
+	unsigned char *copy = len > 0 ? malloc((size_t)len) : NULL;
+
+	if (copy) {
+		memcpy(copy, der, (size_t)len);
+		*ret = copy;
+	}
+	OPENSSL_free(der);
+	return copy ? len : -ENOMEM;
+}
+
 SSL *authority_accept(struct authority *a, const char *name)
 {
 	X509 *cert = make_contexts(a) == 0 ? find_leaf(a, name) : NULL;

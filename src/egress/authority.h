@@ -20,6 +20,8 @@ int authority_new(const char *ca_file, struct authority **ret, struct cordon_err
 void authority_free(struct authority *a); /* NULL is fine */
 /* The certificate, for the box's bundle; malloc'd, or NULL where memory ran out. */
 char *authority_pem(const struct authority *a);
+/* The same as DER: its length, or -ENOMEM; *ret is malloc'd. */
+int authority_der(const struct authority *a, unsigned char **ret);
 
 /* One connection each. name: normalised, or an address as text; it must live as long as the connection. NULL where memory ran out.
  * authority_accept() takes only a ClientHello whose SNI is that name (none for an address). */

@@ -14,12 +14,11 @@
 #include "egress/inspect_state.h"
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "egress/certificates.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 enum { WATCHED = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
@@ -621,26 +620,11 @@ int inspect_prepare(struct egress *egress, struct cordon_error *err)
 	return authority_new(egress->config.ca_file, &shared->authority, err);
 }
 
-char *inspect_pem(const struct egress *egress)
+int inspect_hand_over(const struct egress *egress, int fd)
 {
 	const struct inspect_shared *shared = egress->engine_state;
 
-	return shared && shared->authority ? authority_pem(shared->authority) : NULL;
-}
-
-int inspect_hand_over(const struct egress *egress, int fd)
-{
-	auto_free char *pem = inspect_pem(egress);
-	auto_close int file = -1;
-	int r;
-
-	if (!pem)
-		return -ENOENT;
-	file = memfd_create("cordon-authority", MFD_CLOEXEC);
-	if (file < 0)
-		return -errno;
-	r = fd_write_all(file, pem, strlen(pem));
-	return r < 0 ? r : fd_send(fd, "", 1, &file, 1);
+	return shared && shared->authority ? certificates_send(shared->authority, fd) : -ENOENT;
 }
 
 static void inspect_secret(struct egress *egress, const struct net_secret_value *value)

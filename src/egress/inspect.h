@@ -17,9 +17,6 @@ int inspect_prepare(struct egress *egress, struct cordon_error *err);
 /* Sends the authority's certificate (PEM) to whoever builds the box, where there is one: a byte with a file. Before the process shuts itself
  * in. 0 or -errno. */
 int inspect_hand_over(const struct egress *egress, int fd);
-/* For the box's bundle; malloc'd. NULL: there is none (net_rules_intercept() tells whether there should be). */
-char *inspect_pem(const struct egress *egress);
-
 int inspect_start(struct conn *c, bool tls);
 void inspect_free(struct conn *c);
 
