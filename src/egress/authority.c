@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "egress/roots.h"
 #include "net/hostname.h"
 
 #include <arpa/inet.h>
@@ -46,14 +47,15 @@ struct authority {
 	EVP_PKEY *key, *leaf_key;
 	X509 *cert;
 	SSL_CTX *server, *client; /* made when the first connection needs them */
-	int roots[2];             /* bundles that are not parsed yet, or -1 */
+	int bundles[2]; /* that are not read yet, or -1 */
+	struct roots *roots;
 	struct leaf leaves[LEAVES_MAX];
 	uint64_t clock; /* of leaf.used */
 };
 
 /* Where distributions keep their bundle. */
-static const char *const bundles[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-				       "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
+static const char *const places[] = { "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
+				      "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem" };
 
 static bool is_address(const char *name)
 {
@@ -284,32 +286,35 @@ static int make_contexts(struct authority *a)
 
 static int open_roots(struct authority *a, const char *ca_file, struct cordon_error *err)
 {
-	for (size_t i = 0; i < ARRAY_LEN(bundles) && a->roots[0] < 0; i++)
-		a->roots[0] = open(bundles[i], O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < ARRAY_LEN(places) && a->bundles[0] < 0; i++)
+		a->bundles[0] = open(places[i], O_RDONLY | O_CLOEXEC);
 	if (!ca_file)
 		return 0;
-	a->roots[1] = open(ca_file, O_RDONLY | O_CLOEXEC);
-	return a->roots[1] >= 0 ? 0 : cordon_fail(err, CORDON_DENIED, errno, "open '%s'", ca_file);
+	a->bundles[1] = open(ca_file, O_RDONLY | O_CLOEXEC);
+	return a->bundles[1] >= 0 ? 0 : cordon_fail(err, CORDON_DENIED, errno, "open '%s'", ca_file);
 }
 
-static void load_bundle(SSL_CTX *ctx, int *fd)
+static void load_bundle(struct authority *a, int *fd)
 {
-	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	auto_free char *data = NULL;
 	ssize_t len = *fd >= 0 ? fd_load(*fd, ROOTS_MAX, &data) : 0;
-	BIO *bio;
-	X509 *cert;
 
 	fd_close(fd);
-	if (len <= 0)
-		return;
-	bio = BIO_new_mem_buf(data, (int)len);
-	while (bio && (cert = PEM_read_bio_X509(bio, NULL, NULL, NULL))) {
-		X509_STORE_add_cert(store, cert);
-		X509_free(cert);
-	}
-	BIO_free(bio);
-	ERR_clear_error(); /* the end of the file is one */
+	if (len > 0)
+		roots_add(a->roots, data, (size_t)len);
+}
+
+/* Once. 0, or -1 where memory ran out. */
+static int load_roots(struct authority *a)
+{
+	if (a->roots)
+		return 0;
+	a->roots = roots_new();
+	if (!a->roots || roots_attach(a->roots, SSL_CTX_get_cert_store(a->client)) < 0)
+		return -1;
+	load_bundle(a, &a->bundles[0]);
+	load_bundle(a, &a->bundles[1]);
+	return 0;
 }
 
 int authority_new(const char *ca_file, struct authority **ret, struct cordon_error *err)
@@ -318,7 +323,7 @@ int authority_new(const char *ca_file, struct authority **ret, struct cordon_err
 
 	if (!a)
 		return fail_memory(err);
-	a->roots[0] = a->roots[1] = -1;
+	a->bundles[0] = a->bundles[1] = -1;
 	/* No configuration file: what it says is for other programs. */
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS, NULL);
 	CRYPTO_secure_malloc_init(SECURE_HEAP, 16); /* private keys: locked, not in core files */
@@ -345,11 +350,12 @@ void authority_free(struct authority *a)
 		X509_free(a->leaves[i].cert);
 	SSL_CTX_free(a->server);
 	SSL_CTX_free(a->client);
+	roots_free(a->roots); /* after the store that looks there */
 	X509_free(a->cert);
 	EVP_PKEY_free(a->key);
 	EVP_PKEY_free(a->leaf_key);
-	fd_close(&a->roots[0]);
-	fd_close(&a->roots[1]);
+	fd_close(&a->bundles[0]);
+	fd_close(&a->bundles[1]);
 	free(a);
 }
 
@@ -400,12 +406,8 @@ SSL *authority_connect(struct authority *a, const char *name)
 	SSL *ssl;
 	int r;
 
-	if (make_contexts(a) < 0)
+	if (make_contexts(a) < 0 || load_roots(a) < 0)
 		return NULL;
-	if (a->roots[0] >= 0 || a->roots[1] >= 0) {
-		load_bundle(a->client, &a->roots[0]);
-		load_bundle(a->client, &a->roots[1]);
-	}
 	ssl = SSL_new(a->client);
 	if (!ssl)
 		return NULL;
