@@ -1,9 +1,10 @@
 #!/bin/bash
-# The measurements behind `make bench`: bench.sh BUILD_DIR, which holds cordon, cordon-steps, spawn, work and true.
+# The measurements behind `make bench`: bench.sh BUILD_DIR, which holds what mk/bench.mk makes.
 #
 # Every comparison runs interleaved in one spawn (bench/spawn.c); its times go to BUILD_DIR/*.tsv, and bench/report.py makes the tables and
 # pictures. What is not installed or does not work here is told, not left out in silence. As root everything is measured twice,
-# as root and as an ordinary user. ROUNDS=N for more or fewer rounds.
+# as root and as an ordinary user. ROUNDS=N for more or fewer rounds; ONLY=wall (or another part's name) for one part; BEFORE=PATH for
+# another build of cordon beside this one's start.
 set -u
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,17 +13,20 @@ nobody=65534
 
 work=$(mktemp -d /tmp/cordon-bench.XXXXXX) || exit 1
 holder=''
+server=''
 cleanup() {
 	[ -z "$holder" ] || kill "$holder" 2>/dev/null
+	[ -z "$server" ] || kill "$server" 2>/dev/null
 	rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-cp "$build/cordon" "$build/cordon-steps" "$build/spawn" "$build/work" "$build/true" "$work" || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-steps spawn work true wire serve "$work") || exit 1
+[ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
-rm -f "$build"/*.tsv "$build"/*.steps "$build/notes"
+rm -f "$build"/*.tsv "$build"/held-*.txt "$build"/*.steps "$build/notes"
 : >"$build/notes"
 
 as=()       # what puts a command under the user who measures
@@ -77,6 +81,7 @@ start() {
 	add bare /bin/true
 	add bare-static "$work/true"
 	add cordon "$cordon" run -- /bin/true
+	[ -z "${BEFORE:-}" ] || add cordon-before "$work/cordon-before" run -- /bin/true
 	add cordon-process "$cordon" run --level process -- /bin/true
 	add bwrap "${bwrap[@]}" /bin/true
 	add_if minijail0 minijail0 -U -v -p -l -e -n --uts -N -r -P / /bin/true
@@ -202,17 +207,25 @@ steps() {
 	cp "$file" "$build/$suffix.steps"
 }
 
+. "$here/wall.sh"
+
+part() {
+	case ${ONLY:-$1} in "$1") "$1" ;; esac
+}
+
 everything() {
-	start
-	throughput
-	inside
-	steps
+	part start
+	part throughput
+	part inside
+	part steps
+	part wall
 }
 
 say "measuring, $rounds rounds; a quiet machine measures better"
+note "load at the start: $(cut -d' ' -f1-3 /proc/loadavg)"
 if [ "$(id -u)" -eq 0 ]; then
 	everything
-	oci
+	part oci
 	suffix=user
 	as=(setpriv "--reuid=$nobody" "--regid=$nobody" --clear-groups --)
 	everything
@@ -220,4 +233,5 @@ else
 	suffix=user
 	everything
 fi
-exec python3 "$here/report.py" "$build"
+note "load at the end: $(cut -d' ' -f1-3 /proc/loadavg)"
+python3 "$here/report.py" "$build"

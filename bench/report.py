@@ -1,7 +1,7 @@
 """Tables and pictures from what bench/bench.sh measured: report.py BUILD_DIR.
 
-Reads *.tsv (ROUND NAME NANOSECONDS) and *.steps (bench/steps.c), prints the tables, and writes results.md, results.json, start.svg and
-steps.svg. Ratios are medians over rounds of times of the same round. Nothing here fails because of a number.
+Reads *.tsv (ROUND NAME NANOSECONDS) and *.steps (bench/steps.c), prints the tables, and writes results.md, results.json, start.svg,
+wall.svg and steps.svg. Ratios are medians over rounds of times of the same round. Nothing here fails because of a number.
 """
 import collections
 import json
@@ -90,6 +90,8 @@ def start(user):
     if "cordon" in times and "bwrap" in times:
         target(f"start as {user}, of bwrap's", ratio(times, "cordon", "bwrap"), 0.65)
         target(f"start as {user}, of bare", ratio(times, "cordon", "bare"), 5)
+    if "cordon" in times and "cordon-before" in times:
+        target(f"start as {user}, of the other build's", ratio(times, "cordon", "cordon-before"), 1.05)
     compare("alone-" + user, f"The same after a pause of 100 ms, as {user}")
 
 
@@ -126,6 +128,86 @@ def inside(user):
         say(f"### Inside, as {user}")
         say()
         table(["", "bare ms", "cordon ms", "x bare"], rows)
+
+
+# ---- the wall ----
+
+DOWNLOAD_MB = 256 * 1.048576  # bench/wall.sh
+DOWNLOADS = {
+    "tcp-direct": "TCP, direct",
+    "tcp-wall": "TCP, through the wall",
+    "http-wall": "HTTP, through the wall, every request looked at",
+    "tls-direct": "TLS, direct",
+    "tls-wall": "TLS, through the wall, by its ClientHello",
+    "tls-intercepted": "TLS, through the wall, intercepted",
+}
+
+
+def download(user):
+    times = load("download-" + user)
+    if "tcp-direct" not in times:
+        return
+    say(f"### A download of 256 MiB, as {user}")
+    say()
+    say("Direct is the same client and server over loopback. The ratios are of speeds.")
+    say()
+    rows = []
+    results["download-" + user] = {}
+    for command in (c for c in DOWNLOADS if c in times):
+        speed = DOWNLOAD_MB / statistics.median(times[command].values()) * 1e3
+        of = {b: 1 / ratio(times, command, b + "-direct") for b in ("tcp", "tls") if b + "-direct" in times}
+        results["download-" + user][command] = {"mb_per_s": speed, **{f"of_{b}_direct": r for b, r in of.items()}}
+        rows.append([DOWNLOADS[command], f"{speed:.0f}", f"{of['tcp']:.2f}", f"{of['tls']:.2f}" if "tls" in of and command.startswith("tls") else ""])
+    table(["", "MB/s", "of TCP direct", "of TLS direct"], rows)
+    if "tcp-wall" in times:
+        target(f"download as {user}, of the same TCP direct", 1 / ratio(times, "tcp-wall", "tcp-direct"), 0.7, least=True)
+    if "tls-intercepted" in times and "tls-direct" in times:
+        target(f"intercepted download as {user}, of the same TLS direct", 1 / ratio(times, "tls-intercepted", "tls-direct"), 0.35, least=True)
+
+
+def connect(user):
+    times = load("connect-" + user)
+    if "direct" not in times:
+        return
+    say(f"### A new connection, a byte there and back, as {user}")
+    say()
+    rows = []
+    results["connect-" + user] = {}
+    for command, what in (("direct", "direct"), ("address", "through the wall, to an address"), ("name", "through the wall, to a name")):
+        if command in times:
+            us, r = statistics.median(times[command].values()) * 1e3, ratio(times, command, "direct")
+            results["connect-" + user][command] = {"p50_us": us, "x_direct": r}
+            rows.append([what, f"{us:.0f}", f"{r:.2f}"])
+    table(["", "p50 us", "x direct"], rows)
+    for command in ("address", "name"):
+        if command in times:
+            target(f"a connection to {'a name' if command == 'name' else 'an address'} as {user}, of direct", ratio(times, command, "direct"), 3)
+
+
+def held(user):
+    path = os.path.join(build, f"held-{user}.txt")
+    if not os.path.exists(path):
+        return
+    say(f"### 1,000 connections held by one egress process, as {user}")
+    say()
+    memory = {}
+    with open(path) as f:
+        for line in f:
+            command, field, kib = line.split()
+            memory.setdefault(command, {})["peak_mb" if field == "VmHWM:" else "rss_mb"] = int(kib) * 1024 / 1e6
+    results["held-" + user] = memory
+    table(["", "RSS MB", "peak MB"], [[c, f"{m['rss_mb']:.1f}", f"{m['peak_mb']:.1f}"] for c, m in memory.items()])
+    if "tcp" in memory:
+        target(f"MB of egress with 1,000 connections, as {user}", memory["tcp"]["rss_mb"], 32)
+
+
+def network(user):
+    times = compare("network-" + user, f"Start of `true` with a network that is not used, as {user}", ("none",))
+    if "none" in times and "network" in times:
+        both = times["none"].keys() & times["network"].keys()
+        more = statistics.median(times["network"][r] - times["none"][r] for r in both)
+        results["network-" + user]["network"]["more_ms"] = more
+        target(f"ms that a network adds, as {user}", more, 2)
 
 
 # ---- where the time goes ----
@@ -219,6 +301,25 @@ def draw_start():
     svg("start.svg", 820, y, body)
 
 
+def draw_wall():
+    groups = [(u, results["download-" + u]) for u in ("root", "user") if "download-" + u in results]
+    if not groups:
+        return
+    fastest = max(c["mb_per_s"] for _, g in groups for c in g.values())
+    y, body = 24, ""
+    for title, group in groups:
+        body += f'<text x="10" y="{y}" font-weight="bold">a large download, as {escape(title)} (median)</text>\n'
+        for command, c in group.items():
+            y += 22
+            w = c["mb_per_s"] / fastest * 380
+            colour = "#89a" if command.endswith("direct") else "#2a7"
+            body += (f'<text x="330" y="{y + 4}" text-anchor="end">{escape(DOWNLOADS[command])}</text>'
+                     f'<rect x="340" y="{y - 8}" width="{w:.1f}" height="15" fill="{colour}"/>'
+                     f'<text x="{348 + w:.1f}" y="{y + 4}">{c["mb_per_s"]:.0f} MB/s</text>\n')
+        y += 36
+    svg("wall.svg", 820, y, body)
+
+
 def draw_steps(user, all_steps):
     shown = [s for s in all_steps if s.depth < 2 and s.name != "cordon_run" and s.wall >= 1]
     if not shown:
@@ -268,8 +369,13 @@ for who in ("root", "user"):
     start(who)
     throughput(who)
     inside(who)
+    download(who)
+    connect(who)
+    held(who)
+    network(who)
 compare("oci-root", "OCI runtimes around a static `true`, as root", ("bare", "cordon"))
 for who in ("root", "user"):
     draw_steps(who, steps(who))
 draw_start()
+draw_wall()
 close()
