@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+enum { FLUSH_MS = 200 }; /* how long a reader of events may make us wait at the end */
+
 /* A fifth of a second's worth, and never less than a few packets. */
 static uint64_t burst_of(uint64_t rate)
 {
@@ -39,9 +41,12 @@ int egress_init(struct egress *egress, struct cordon_error *err)
 
 void egress_done(struct egress *egress)
 {
-	while (egress->conns)
+	while (egress->conns) {
 		conn_reset(egress->conns, NET_ALLOWED, "the box ended");
-	egress_events_flush(egress, 500);
+		if (egress->queue_count == EVENT_QUEUE)
+			egress_events_flush(egress, FLUSH_MS);
+	}
+	egress_events_flush(egress, FLUSH_MS);
 	capture_free(egress);
 	attempts_free(egress);
 	if (egress->engine.done)

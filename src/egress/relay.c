@@ -16,9 +16,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A pipe is as large as an ordinary user may have it: that takes half the processor time of one a quarter the size. A flow's share of
- * one turn is RELAY_ROUNDS of them; without a pipe to be had it tries again a little later. */
-enum { RELAY_PIPE_BYTES = 1048576, RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
+/* A pipe begins as the kernel makes it; one that is filled to the brim becomes as large as an ordinary user may have it, which takes half
+ * the processor time of one a quarter the size. A flow's share of one turn is RELAY_ROUNDS of them; without a pipe to be had it tries
+ * again a little later. */
+enum { RELAY_SMALL_BYTES = 65536, RELAY_LARGE_BYTES = 1048576, RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
 
 bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 {
@@ -30,10 +31,24 @@ bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 	}
 	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return false;
-	/* Where a user's share of pipe memory is used up it stays small, and works all the same. */
-	(void)fcntl(fds[0], F_SETPIPE_SZ, RELAY_PIPE_BYTES);
-	*ret = (struct relay_pipe){ fds[0], fds[1] };
+	*ret = (struct relay_pipe){ .read = fds[0], .write = fds[1] };
 	return true;
+}
+
+/* Where the user's share of pipe memory is used up it stays small, and works all the same. */
+static void pipe_grow(struct relay_pipes *pipes, struct relay_pipe *pipe)
+{
+	if (pipe->large || pipes->large == RELAY_LARGE || fcntl(pipe->write, F_SETPIPE_SZ, RELAY_LARGE_BYTES) < 0)
+		return;
+	pipe->large = true;
+	pipes->large++;
+}
+
+static void pipe_close(struct relay_pipes *pipes, struct relay_pipe *pipe)
+{
+	fd_close(&pipe->read);
+	fd_close(&pipe->write);
+	pipes->large -= pipe->large;
 }
 
 /* Only an empty one is kept for others: what one connection left must never reach another. */
@@ -41,22 +56,17 @@ void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe, bool emp
 {
 	if (pipe->read < 0)
 		return;
-	if (empty && pipes->n < RELAY_PIPES) {
+	if (empty && pipes->n < RELAY_PIPES)
 		pipes->free[pipes->n++] = *pipe;
-	} else {
-		fd_close(&pipe->read);
-		fd_close(&pipe->write);
-	}
-	pipe->read = pipe->write = -1;
+	else
+		pipe_close(pipes, pipe);
+	*pipe = (struct relay_pipe){ .read = -1, .write = -1 };
 }
 
 void relay_pipes_done(struct relay_pipes *pipes)
 {
-	while (pipes->n) {
-		pipes->n--;
-		fd_close(&pipes->free[pipes->n].read);
-		fd_close(&pipes->free[pipes->n].write);
-	}
+	while (pipes->n)
+		pipe_close(pipes, &pipes->free[--pipes->n]);
 }
 
 void relay_init(struct relay *relay)
@@ -109,9 +119,11 @@ static bool flow_in(struct conn *c, enum conn_way way, size_t quota)
 	int from = way == CONN_UP ? c->client : c->upstream;
 	ssize_t n = splice(from, NULL, flow->pipe.write, NULL, quota, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
 
-	if (n > 0)
+	if (n > 0) {
 		flow->held = (size_t)n;
-	else if (n == 0)
+		if (n >= RELAY_SMALL_BYTES)
+			pipe_grow(&c->egress->pipes, &flow->pipe);
+	} else if (n == 0)
 		flow->eof = true;
 	else if (errno == EAGAIN)
 		flow->readable = false;
@@ -150,7 +162,7 @@ static bool flow_pump(struct conn *c, enum conn_way way)
 			return true;
 		if (flow->eof || !flow->readable)
 			break;
-		quota = conn_quota(c, way, RELAY_PIPE_BYTES);
+		quota = conn_quota(c, way, RELAY_LARGE_BYTES);
 		if (quota == 0)
 			break;
 		if (flow->pipe.read < 0 && !relay_pipe_get(&c->egress->pipes, &flow->pipe)) {

@@ -15,14 +15,16 @@ struct conn;
 
 enum conn_way { CONN_UP, CONN_DOWN }; /* from the box, to the box */
 
-/* Pipes that nobody uses at the moment. */
-enum { RELAY_PIPES = 16 };
+/* Pipes that nobody uses at the moment. Only so many are large at a time: a user's share of pipe memory is for all his programs. */
+enum { RELAY_PIPES = 16, RELAY_LARGE = 8 };
 struct relay_pipe {
 	int read, write;
+	bool large;
 };
 struct relay_pipes {
 	struct relay_pipe free[RELAY_PIPES];
 	size_t n;
+	size_t large; /* in use and free */
 };
 void relay_pipes_done(struct relay_pipes *pipes);
 /* For whoever splices. False: there is none to be had now. Put: also for one that is none (read -1); what is not empty is closed. */

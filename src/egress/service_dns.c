@@ -20,10 +20,11 @@ enum {
 	DNS_RATE =
 		2000, /* a client that keeps no answers asks twice for each connection, and may make a thousand at once */
 	DNS_BURST = 4000,
-	DNS_ROUNDS = 64,     /* datagrams in one turn */
-	DNS_CLIENTS = 16,    /* TCP connections at once */
-	DNS_PATIENCE_S = 10, /* with one of them */
-	DNS_PACKET = 1232,   /* more than a question needs; the answer to one is as long and an address longer */
+	DNS_ROUNDS = 64,         /* datagrams in one turn */
+	DNS_CLIENTS = 16,        /* TCP connections at once */
+	DNS_PATIENCE_MS = 10000, /* with one of them */
+	DNS_REST_MS = 100,       /* where there is no descriptor left */
+	DNS_PACKET = 1232,       /* more than a question needs; the answer to one is as long and an address longer */
 };
 
 struct dns_client {
@@ -40,6 +41,7 @@ struct dns_service {
 	struct egress *egress;
 	int fd;
 	struct loop_io io;
+	struct loop_timer rest;
 	struct bucket rate;
 	struct dns_client *clients;
 	size_t client_count;
@@ -234,6 +236,13 @@ static void client_ready(struct loop_io *io, uint32_t events)
 		client_free(client);
 }
 
+static void tcp_rested(struct loop_timer *timer)
+{
+	struct dns_service *service = LOOP_OWNER(timer, struct dns_service, rest);
+
+	(void)loop_watch(service->egress->loop, &service->io, service->fd, EPOLLIN);
+}
+
 static void tcp_ready(struct loop_io *io, uint32_t events)
 {
 	struct dns_service *service = LOOP_OWNER(io, struct dns_service, io);
@@ -242,6 +251,10 @@ static void tcp_ready(struct loop_io *io, uint32_t events)
 	auto_close int fd = accept4(service->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)events;
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
+		loop_unwatch(loop, io);
+		(void)loop_timer_in(loop, &service->rest, DNS_REST_MS);
+	}
 	if (fd < 0 || service->client_count == DNS_CLIENTS)
 		return;
 	client = calloc(1, sizeof(*client));
@@ -255,7 +268,7 @@ static void tcp_ready(struct loop_io *io, uint32_t events)
 	service->clients = client;
 	service->client_count++;
 	if (loop_watch(loop, &client->io, client->fd, EPOLLIN) < 0 ||
-	    loop_timer_in(loop, &client->timer, DNS_PATIENCE_S * 1000) < 0)
+	    loop_timer_in(loop, &client->timer, DNS_PATIENCE_MS) < 0)
 		client_free(client);
 }
 
@@ -274,6 +287,7 @@ int dns_service_start(struct egress *egress, int fd, bool tcp, struct dns_servic
 	service->egress = egress;
 	service->fd = fd;
 	service->io.ready = tcp ? tcp_ready : udp_ready;
+	service->rest.due = tcp_rested;
 	bucket_init(&service->rate, egress->loop, DNS_RATE, DNS_BURST);
 	if (!tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
 		r = -errno;
@@ -293,6 +307,7 @@ void dns_service_free(struct egress *egress, struct dns_service *service)
 	while (service->clients)
 		client_free(service->clients);
 	bucket_done(&service->rate);
+	loop_timer_stop(egress->loop, &service->rest);
 	loop_unwatch(egress->loop, &service->io);
 	fd_close(&service->fd);
 	free(service);
