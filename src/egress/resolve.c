@@ -5,16 +5,27 @@
 #include "egress/resolve.h"
 
 #include "base/str.h"
+#include "net/hostname.h"
 
 #include <ares.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 
 enum { RESOLVE_TIMEOUT_MS = 2000, RESOLVE_TRIES = 3 };
+/* Answers are kept for as long as they say, and never longer than this: what may be dialled is checked at every dial, not when it was
+ * learned. One place per hash of a name; the later one has it. */
+enum { CACHE_SIZE = 64, CACHE_MAX_S = 60 };
+
+struct resolve_cached {
+	char name[HOSTNAME_SIZE];
+	uint64_t until_us;
+	struct resolve_answer answer;
+};
 
 struct resolve_socket {
 	struct resolve_socket *next;
@@ -28,6 +39,7 @@ struct resolve_request {
 	resolve_fn *fn; /* NULL: cancelled */
 	void *data;
 	bool pending; /* c-ares still has it */
+	char name[HOSTNAME_SIZE];
 	struct resolve_answer answer;
 	struct loop_timer tell;
 };
@@ -38,7 +50,41 @@ struct resolver {
 	struct resolve_socket *sockets;
 	struct resolve_request *requests;
 	struct loop_timer timer;
+	struct resolve_cached *cache[CACHE_SIZE];
 };
+
+static struct resolve_cached **cache_place(struct resolver *resolver, const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * 16777619u;
+	return &resolver->cache[(hash ^ hash >> 16) % CACHE_SIZE];
+}
+
+static const struct resolve_answer *cache_find(struct resolver *resolver, const char *name)
+{
+	const struct resolve_cached *cached = *cache_place(resolver, name);
+
+	return cached && cached->until_us > loop_now(resolver->loop) && strcmp(cached->name, name) == 0
+		       ? &cached->answer
+		       : NULL;
+}
+
+static void cache_put(struct resolver *resolver, const char *name, const struct resolve_answer *answer, int ttl_s)
+{
+	struct resolve_cached **place = cache_place(resolver, name);
+
+	if (ttl_s <= 0)
+		return;
+	if (!*place)
+		*place = calloc(1, sizeof(**place));
+	if (!*place)
+		return;
+	snprintf((*place)->name, sizeof((*place)->name), "%s", name);
+	(*place)->answer = *answer;
+	(*place)->until_us = loop_now(resolver->loop) + (uint64_t)(ttl_s < CACHE_MAX_S ? ttl_s : CACHE_MAX_S) * 1000000;
+}
 
 /* c-ares knows when it next wants to give up on a server. */
 static void set_timer(struct resolver *resolver)
@@ -158,6 +204,8 @@ void resolver_free(struct resolver *resolver)
 	while (resolver->requests)
 		request_free(resolver->requests);
 	loop_timer_stop(resolver->loop, &resolver->timer);
+	for (size_t i = 0; i < CACHE_SIZE; i++)
+		free(resolver->cache[i]);
 	free(resolver);
 }
 
@@ -172,8 +220,11 @@ static void request_tell(struct loop_timer *timer)
 	fn(data, &answer);
 }
 
-static void collect(struct resolve_answer *answer, const struct ares_addrinfo *info)
+/* The shortest time that one of them may be kept: what a hosts file says has none. */
+static int collect(struct resolve_answer *answer, const struct ares_addrinfo *info)
 {
+	int ttl_s = CACHE_MAX_S;
+
 	for (const struct ares_addrinfo_node *node = info->nodes; node && answer->count < RESOLVE_MAX;
 	     node = node->ai_next) {
 		struct net_address *address = &answer->addresses[answer->count];
@@ -183,7 +234,10 @@ static void collect(struct resolve_answer *answer, const struct ares_addrinfo *i
 			continue;
 		if (address_from_sockaddr(node->ai_addr, address, &port) == 0)
 			answer->count++;
+		if (node->ai_ttl < ttl_s)
+			ttl_s = node->ai_ttl;
 	}
+	return ttl_s;
 }
 
 static void request_done(void *arg, int status, int timeouts, struct ares_addrinfo *info)
@@ -193,8 +247,12 @@ static void request_done(void *arg, int status, int timeouts, struct ares_addrin
 
 	(void)timeouts;
 	request->pending = false;
-	if (status == ARES_SUCCESS && info)
-		collect(answer, info);
+	if (status == ARES_SUCCESS && info) {
+		int ttl_s = collect(answer, info);
+
+		if (answer->count)
+			cache_put(request->resolver, request->name, answer, ttl_s);
+	}
 	if (info)
 		ares_freeaddrinfo(info);
 	if (!answer->count) {
@@ -217,18 +275,25 @@ struct resolve_request *resolve_start(struct resolver *resolver, const char *nam
 {
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct resolve_request *request = calloc(1, sizeof(*request));
+	const struct resolve_answer *known = cache_find(resolver, name);
 
 	if (!request)
 		return NULL;
+	snprintf(request->name, sizeof(request->name), "%s", name);
 	request->resolver = resolver;
 	request->fn = fn;
 	request->data = data;
-	request->pending = true;
 	request->tell.due = request_tell;
 	request->next = resolver->requests;
 	if (request->next)
 		request->next->prev = request;
 	resolver->requests = request;
+	if (known) {
+		request->answer = *known;
+		(void)loop_timer_set(resolver->loop, &request->tell, 0);
+		return request;
+	}
+	request->pending = true;
 	ares_getaddrinfo(resolver->channel, name, NULL, &hints, request_done, request);
 	set_timer(resolver);
 	return request;

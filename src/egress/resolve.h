@@ -1,6 +1,6 @@
 /*
  * Names become addresses, by c-ares driven from the loop: nothing blocks. Every answer of both families is handed over; what may be dialled
- * is decided by whoever asked. Only names that a rule allows come here. Runs in the egress process.
+ * is decided by whoever asked, each time; answers are kept for their time to live. Only names that a rule allows come here. Runs in the egress process.
  */
 #ifndef EGRESS_RESOLVE_H
 #define EGRESS_RESOLVE_H

@@ -16,15 +16,19 @@ static const struct {
 	const char *name;
 	const char *alias; /* a CNAME first */
 	const char *addresses[3];
+	uint8_t ttl;
+	bool big; /* says so over UDP: to be asked over TCP */
 } zone[] = {
-	{ "public.example", NULL, { "1.2.3.4" } },
-	{ "private.example", NULL, { "10.0.0.1" } },
-	{ "metadata.example", NULL, { "169.254.169.254" } },
-	{ "mixed.example", NULL, { "169.254.169.254", "1.2.3.4", "127.0.0.1" } },
-	{ "two.example", NULL, { "5.6.7.8", "1.2.3.4" } },
-	{ "alias.example", "inner.example", { "10.0.0.1" } },
-	{ "goodalias.example", "inner.example", { "1.2.3.4" } },
-	{ "proxy.example", NULL, { "127.0.0.1" } },
+	{ "kept.example", NULL, { "1.2.3.4" }, 30, false },
+	{ "big.example", NULL, { "1.2.3.4" }, 0, true },
+	{ "public.example", NULL, { "1.2.3.4" }, 0, false },
+	{ "private.example", NULL, { "10.0.0.1" }, 0, false },
+	{ "metadata.example", NULL, { "169.254.169.254" }, 0, false },
+	{ "mixed.example", NULL, { "169.254.169.254", "1.2.3.4", "127.0.0.1" }, 0, false },
+	{ "two.example", NULL, { "5.6.7.8", "1.2.3.4" }, 0, false },
+	{ "alias.example", "inner.example", { "10.0.0.1" }, 0, false },
+	{ "goodalias.example", "inner.example", { "1.2.3.4" }, 0, false },
+	{ "proxy.example", NULL, { "127.0.0.1" }, 0, false },
 };
 
 static size_t put_name(uint8_t *to, const char *name)
@@ -43,17 +47,17 @@ static size_t put_name(uint8_t *to, const char *name)
 	return n;
 }
 
-static size_t put_record(uint8_t *to, const char *owner, uint8_t type, const uint8_t *data, size_t len)
+static size_t put_record(uint8_t *to, const char *owner, uint8_t type, uint8_t ttl, const uint8_t *data, size_t len)
 {
 	size_t n = put_name(to, owner);
-	const uint8_t fixed[] = { 0, type, 0, 1, 0, 0, 0, 0, (uint8_t)(len >> 8), (uint8_t)len };
+	const uint8_t fixed[] = { 0, type, 0, 1, 0, 0, 0, ttl, (uint8_t)(len >> 8), (uint8_t)len };
 
 	memcpy(to + n, fixed, sizeof(fixed));
 	memcpy(to + n + sizeof(fixed), data, len);
 	return n + sizeof(fixed) + len;
 }
 
-static size_t zone_answer(uint8_t *packet, size_t len)
+static size_t zone_answer(uint8_t *packet, size_t len, bool tcp)
 {
 	char name[256] = "";
 	size_t at = 12, used = 0, end;
@@ -75,14 +79,18 @@ static size_t zone_answer(uint8_t *packet, size_t len)
 
 		if (strcmp(zone[i].name, name) != 0)
 			continue;
+		if (zone[i].big && !tcp) {
+			packet[2] |= 2; /* TC */
+			return end;
+		}
 		if (zone[i].alias) {
-			end += put_record(packet + end, name, 5, data, put_name(data, zone[i].alias));
+			end += put_record(packet + end, name, 5, zone[i].ttl, data, put_name(data, zone[i].alias));
 			packet[7]++;
 			owner = zone[i].alias;
 		}
 		for (size_t j = 0; j < 3 && zone[i].addresses[j] && packet[at + 2] == 1; j++) {
 			inet_pton(AF_INET, zone[i].addresses[j], data);
-			end += put_record(packet + end, owner, 1, data, 4);
+			end += put_record(packet + end, owner, 1, zone[i].ttl, data, 4);
 			packet[7]++;
 		}
 		return end;
@@ -91,32 +99,61 @@ static size_t zone_answer(uint8_t *packet, size_t len)
 	return end;
 }
 
-/* Every name that was asked for goes through `log`, so that a test can tell that none was. */
+static void zone_tcp(int fd)
+{
+	uint8_t packet[1500];
+	auto_close int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	size_t reply;
+	ssize_t n;
+
+	/* A and AAAA come over one connection. */
+	while ((n = fd_read_full(client, packet, 2)) == 2) {
+		n = fd_read_full(client, packet + 2, (size_t)packet[0] << 8 | packet[1]);
+		reply = n > 17 ? zone_answer(packet + 2, (size_t)n, true) : 0;
+		packet[0] = (uint8_t)(reply >> 8);
+		packet[1] = (uint8_t)reply;
+		if (!reply || fd_write_all(client, packet, reply + 2) < 0)
+			return;
+	}
+}
+
+static void zone_udp(int fd, int log)
+{
+	uint8_t packet[1500];
+	struct sockaddr_in peer;
+	socklen_t len = sizeof(peer);
+	ssize_t n = recvfrom(fd, packet, 512, 0, (struct sockaddr *)&peer, &len);
+	size_t reply;
+
+	if (n < 17)
+		return;
+	if (write(log, packet + 13, 1) != 1)
+		_exit(1);
+	reply = zone_answer(packet, (size_t)n, false);
+	if (reply)
+		sendto(fd, packet, reply, 0, (struct sockaddr *)&peer, len);
+}
+
+/* A byte for every question goes through `log`, so that a test can tell that there was none. */
 static pid_t zone_serve(int *ret_log)
 {
-	int fd = world_bind("127.0.0.1", SOCK_DGRAM, 53, NULL), log[2];
+	int log[2];
+	struct pollfd fds[] = { { .fd = world_bind("127.0.0.1", SOCK_DGRAM, 53, NULL), .events = POLLIN },
+				{ .fd = world_bind("127.0.0.1", SOCK_STREAM, 53, NULL), .events = POLLIN } };
 	pid_t pid;
 
-	if (fd < 0 || pipe2(log, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (fds[0].fd < 0 || fds[1].fd < 0 || pipe2(log, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -1;
 	fflush(stdout);
 	pid = fork();
-	while (pid == 0) {
-		uint8_t packet[1500];
-		struct sockaddr_in peer;
-		socklen_t len = sizeof(peer);
-		ssize_t n = recvfrom(fd, packet, 512, 0, (struct sockaddr *)&peer, &len);
-		size_t reply;
-
-		if (n < 17)
-			continue;
-		if (write(log[1], packet + 13, 1) != 1)
-			_exit(1);
-		reply = zone_answer(packet, (size_t)n);
-		if (reply)
-			sendto(fd, packet, reply, 0, (struct sockaddr *)&peer, len);
+	while (pid == 0 && poll(fds, 2, -1) > 0) {
+		if (fds[0].revents)
+			zone_udp(fds[0].fd, log[1]);
+		if (fds[1].revents)
+			zone_tcp(fds[1].fd);
 	}
-	close(fd);
+	close(fds[0].fd);
+	close(fds[1].fd);
 	close(log[1]);
 	*ret_log = log[0];
 	return pid;
@@ -277,6 +314,15 @@ static void test_names(int log)
 	is_str(event.address, "1.2.3.4", "and no other");
 	ok(works(by_name("two.example", port)), "of two answers the one that can be reached");
 	world_event(&world, NET_EVENT_CONNECTION, &event);
+	ok(works(by_name("big.example", port)), "an answer that comes over TCP");
+	world_event(&world, NET_EVENT_CONNECTION, &event);
+	drain(log);
+	ok(works(by_name("kept.example", port)) && drain(log) > 0, "an answer with a time to live");
+	ok(works(by_name("kept.example", port)), "and once more");
+	is_num(drain(log), 0, "is kept");
+	ok(works(by_name("public.example", port)) && drain(log) > 0, "one without is not");
+	for (int i = 0; i < 3; i++)
+		world_event(&world, NET_EVENT_CONNECTION, &event);
 	refused(by_name("private.example", port), NET_REFUSED, "private.example is at 10.0.0.1: private");
 	refused(by_name("metadata.example", port), NET_REFUSED, "169.254.169.254");
 	refused(by_name("alias.example", port), NET_REFUSED, "10.0.0.1");
