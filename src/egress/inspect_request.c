@@ -132,6 +132,9 @@ static const char *check_host(const struct inspect *x, const struct http_head *h
 
 	if (head->host_port >= 0 && head->host_port != x->conn->port)
 		return "Host names another port than the one that was connected to";
+	/* "http://…" or "https://…": the parser knows no others. */
+	if (head->absolute && ((head->target.data[4] | 0x20) == 's') != x->tls)
+		return "the target names another scheme than that of the connection";
 	if (x->conn->name)
 		return !head->host_is_address && strcmp(head->host, x->name) == 0
 			       ? NULL

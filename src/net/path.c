@@ -1,7 +1,7 @@
 /*
  * Paths of requests: see rule.h. A path is allowed by a rule only if the server cannot read it as another one. So it is brought into
- * one form, and what servers are known to read differently is not guessed at but refused: encoded slashes and backslashes, overlong
- * UTF-8, parameters, ".." behind an empty segment (which some drop before, some after). Pure; any process, any privilege.
+ * one form, and what servers are known to read differently is not guessed at but refused: encoded slashes and backslashes, what is
+ * encoded twice, overlong UTF-8, parameters, ".." behind an empty segment (which some drop before, some after). Pure; any process, any privilege.
  */
 #include "base/json.h"
 #include "net/rule.h"
@@ -28,6 +28,15 @@ static bool is_unreserved(unsigned char c)
 static bool byte_is_clear(unsigned char c)
 {
 	return c >= 0x20 && c != 0x7f && c != '\\' && c != ';';
+}
+
+/* An escaped percent sign in front of two digits: who decodes twice reads something else. `path` as decode() leaves it. */
+static bool is_escaped_twice(const char *path)
+{
+	for (const char *p = path; (p = strstr(p, "%25")); p += 3)
+		if (hex_digit(p[3]) >= 0 && hex_digit(p[4]) >= 0)
+			return true;
+	return false;
 }
 
 /* The path with every escape in its one form: unreserved bytes plain, the rest as %XX. `bytes` gets what it stands for. */
@@ -63,7 +72,7 @@ static int decode(const char *path, size_t len, struct str *out, struct str *byt
 	}
 	if (out->failed || bytes->failed)
 		return -ENOMEM;
-	return json_is_utf8(bytes->data, bytes->len) ? 0 : -EINVAL;
+	return json_is_utf8(bytes->data, bytes->len) && !is_escaped_twice(out->data) ? 0 : -EINVAL;
 }
 
 /* "." and ".." and "//" out of an absolute path, in place. */

@@ -115,7 +115,7 @@ const char *net_rules_dial(const struct net_rules *rules, const struct net_match
 const struct net_rule *net_rules_request(const struct net_rules *rules, const struct net_match *match,
 					 const char *method, const char *path);
 /* Percent-decodes unreserved bytes, resolves "." and ".." and "//", drops the query. -EINVAL for what is ambiguous: encoded slashes,
- * backslashes, NUL and control bytes, bad escapes, ".." above the root, ";" parameters, a fragment. ret holds at most size. */
+ * escapes that are escaped again, backslashes, NUL and control bytes, bad escapes, ".." above the root, ";" parameters, a fragment. ret holds at most size. */
 int net_path_normalise(const char *target, size_t len, char *ret, size_t size);
 /* A star stands for any bytes, also slashes; everything else for itself. */
 bool net_path_match(const char *pattern, const char *path);

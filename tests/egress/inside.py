@@ -35,9 +35,14 @@ def tried(act, *args, **more):
 
 
 def receive(sock):
+    """Until the end, or until nothing more comes after something did."""
     out = b""
-    while (data := sock.recv(65536)):
-        out += data
+    try:
+        while (data := sock.recv(65536)):
+            out += data
+    except TimeoutError:
+        if not out:
+            raise
     return out
 
 

@@ -91,6 +91,7 @@ static const struct {
 	{ "an address as host", "GET /v1/a HTTP/1.1\r\nHost: 192.0.2.1\r\n\r\n", 403 },
 	{ "no host", "GET /v1/a HTTP/1.1\r\n\r\n", 400 },
 	{ "two hosts", "GET /v1/a HTTP/1.1\r\n" HOST "Host: other.example.com\r\n\r\n", 400 },
+	{ "absolute-form with another scheme", "GET https://api.example.com/v1/a HTTP/1.1\r\n" HOST "\r\n", 403 },
 	{ "absolute-form to another host", "GET http://other.example.com/v1/a HTTP/1.1\r\n" HOST "\r\n", 400 },
 	{ "CONNECT", "CONNECT api.example.com:443 HTTP/1.1\r\nHost: api.example.com:443\r\n\r\n", 403 },
 	{ "CL and TE", "POST /v1/a HTTP/1.1\r\n" HOST "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n", 400 },

@@ -1,0 +1,145 @@
+#!/bin/bash
+# TLS that is looked into, where a rule has methods or paths: each request is checked as it will be understood; the box trusts an authority of its own,
+# which nobody else does, and whose key is nowhere in it.
+. "$(dirname "$0")/lib.sh"
+policy <<'END'
+network:
+  mode: allow
+  allow:
+    - {host: api.example.com, ports: [443], methods: [GET, HEAD], paths: ["/v1/*", "/open", "/big", "/echo", "/chunked", "/redirect"]}
+    - {host: api.example.com, ports: [443], methods: [POST], paths: ["/post/*"]}
+    - {host: git.example.com, ports: [443], paths: ["/ws"]}
+    - {host: files.example.com, ports: [443]}
+    - {host: badcert.example.com, ports: [443], methods: [GET]}
+    - {host: wronghost.example.com, ports: [443], methods: [GET]}
+    - {host: h2.example.com, ports: [443], methods: [GET]}
+    - {host: api.example.com, ports: [80], methods: [GET], paths: ["/v1/*"]}
+END
+P=(--policy "$WORK/policy.yaml")
+ask "${P[@]}" -- <<'END'
+def go(key, path, method="GET", headers="", **more):
+    say(key, status(https("api.example.com", path, method=method, headers=headers, **more)))
+go("get", "/v1/x")
+go("head", "/v1/x", "HEAD")
+go("post", "/post/x", "POST", "Content-Length: 2\r\n", body="hi")
+go("query", "/v1/x?a=/../b&c=..%2f")
+go("exact", "/open")
+go("unreserved", "/v1/%41%7e")
+for i, path in enumerate(["/v2/x", "/", "/v1", "/V1/x", "/open/", "/openx", "/v1/../v2/x", "/v1/%2e%2e/v2/x", "/v1/..%2fv2/x", "/v1/%2e%2e%2fv2/x", "/v1/%252e%252e/v2",
+                          "/v1/..;/v2/x", "/v1;/../v2", "//v2/x", "/v1/..\\v2/x", "/v1/%5c..%5cv2", "/v1/x%00", "/v1/x%0d%0aX: y", "/v1/%zz", "/v1/%2", "/v2/../../v1/x",
+                          "/./v2/v1/x", "http://api.example.com/v2/x", "http://other.example.com/v1/x", "/v1/x#/../v2", "*", "v1/x", "/v1/\xe4"]):
+    say(f"path {i}", f"{status(https('api.example.com', path))} {path}")
+for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "get", "CONNECT", "PROPFIND", "BREW"]:
+    go("method " + method, "/v1/x", method, "Content-Length: 0\r\n")
+for name in ["X-HTTP-Method-Override: DELETE", "X-Original-URL: /v2/x", "X-Rewrite-URL: /v2/x"]:
+    go(name, "/v1/x", headers=name + "\r\n")
+go("get to post", "/post/x")
+go("host", "/v1/x", server="files.example.com")
+go("host refused", "/v1/x", server="other.example.com")
+say("two", status(https("api.example.com", "/v1/x", headers="X: y\r\n\r\nGET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\n")))
+say("smuggled", status(https("api.example.com", "/post/x", method="POST", headers="Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", body="0\r\n\r\nGET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\n\r\n")))
+say("wrong sni", status(https("api.example.com", "/v1/x", sni="files.example.com")))
+say("no sni", greeted("api.example.com", hello()))
+say("plain", status(request("api.example.com", "GET /v1/x HTTP/1.1\r\nHost: api.example.com\r\n\r\n", port=443)))
+say("bad certificate", status(https("badcert.example.com", "/x")))
+say("wrong host", status(https("wronghost.example.com", "/x")))
+say("untouched", https("files.example.com", "/any").splitlines()[-1])
+say("80", status(request("api.example.com", "GET /v1/x HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n")))
+say("80 bad", status(request("api.example.com", "GET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n")))
+END
+for what in get head post query exact unreserved 80; do say_is "$what" 200 "passes: $what"; done
+for i in $(seq 0 27); do says "path $i" '^(4[0-9][0-9]|ECONNRESET|closed) ' "refused: $(said "path $i" | cut -d' ' -f2-)"; done
+for m in POST PUT DELETE PATCH OPTIONS TRACE get CONNECT PROPFIND BREW; do says "method $m" '^(4[0-9][0-9]|ECONNRESET|closed)' "refused: $m"; done
+for what in "get to post" host "host refused" smuggled "80 bad"; do says "$what" '^(4[0-9][0-9])' "refused: $what"; done
+says two '^(200|200 403)$' "the second request of a connection is refused"
+says "wrong sni" '^(ssl .*|ECONNRESET|closed)' "a ClientHello with another name"
+says "no sni" '^(alert|ECONNRESET|closed)' "and one without"
+says plain '^(ECONNRESET|closed|alert|.*)$' "no plain text"
+says "bad certificate" '^502' "the server's certificate is checked: an unknown authority"
+says "wrong host" '^502' "and another host's"
+say_is untouched "ok GET /any" "control: a host without such rules is not looked into"
+is "$(seen http '"target": "/v2')$(seen http bad)" 00 "nothing that was refused arrived"
+expect "each request is told" 'network=~"kind": "request", "decision": "allowed", "host": "api.example.com"' 'network=~"method": "GET", "path": "/v1/x"' 'denials=~/v2/x'
+for name in X-HTTP-Method-Override X-Original-URL X-Rewrite-URL; do
+	if [ "$(seen http "$name")" = 0 ]; then pass "$name does not arrive, or not at all"; else note "$name arrives at the server" && pass "$name is passed on"; fi
+done
+
+# ---- the authority ----
+ask "${P[@]}" --ro "$NET/ca.pem:/tmp/real.pem" -- <<'END'
+import glob, os, subprocess
+def issuer(host, cafile=None):
+    context = ssl.create_default_context(cafile=cafile)
+    with socket.create_connection((host, 443), timeout=5) as raw, context.wrap_socket(raw, server_hostname=host) as s:
+        return dict(x[0] for x in s.getpeercert()["issuer"])["commonName"]
+say("box", issuer("api.example.com"))
+say("real", issuer("files.example.com"))
+say("system", tried(issuer, "api.example.com", "/tmp/real.pem"))
+say("version", https("api.example.com", "/echo").splitlines()[0])
+keys = subprocess.run("grep -rls 'PRIVATE'' KEY' /etc/cordon /etc/ssl /tmp /run 2>/dev/null", shell=True, capture_output=True, text=True).stdout
+say("keys", keys or "none")
+say("writable", tried(lambda: open("/etc/cordon/ca.pem", "a") and "yes"))
+print(open("/etc/cordon/ca.pem").read())
+END
+like "$(said box)" cordon "the box sees its own authority"
+say_is real ca "and the real one where nothing is looked into"
+says system '^ssl CERTIFICATE_VERIFY_FAILED' "who trusts only the system does not trust it"
+say_is keys none "its key is nowhere in the box"
+says writable '^(EROFS|EACCES|EPERM)$' "nor can its certificate be changed"
+sed -n '/BEGIN/,/END/p' <<<"$GOT" >"$WORK/first.pem"
+box "${P[@]}" -- cat /etc/cordon/ca.pem >"$WORK/second.pem"
+ok "it is a certificate" openssl x509 -in "$WORK/first.pem" -noout
+isnt "$(openssl x509 -in "$WORK/first.pem" -noout -fingerprint)" "$(openssl x509 -in "$WORK/second.pem" -noout -fingerprint)" "each box has another"
+ask --allow api.example.com -- <<'END'
+import os
+say("none", os.path.exists("/etc/cordon/ca.pem"))
+say("env", "SSL_CERT_FILE" in os.environ)
+END
+is "$(said none)$(said env)" FalseFalse "a box where nothing is looked into has none"
+
+# ---- websocket, and reading only ----
+cat >"$WORK/ws.py" <<'END'
+def websocket(host, path="/ws"):
+    context = ssl.create_default_context()
+    with socket.create_connection((host, 443), timeout=5) as raw, context.wrap_socket(raw, server_hostname=host) as s:
+        s.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode())
+        head = b""
+        while b"\r\n\r\n" not in head:
+            more = s.recv(1)
+            if not more:
+                return head.split(b"\r\n")[0].decode() or "closed"
+            head += more
+        if b" 101 " not in head:
+            return head.split(b"\r\n")[0].decode()
+        data = b"hello"
+        s.sendall(b"\x81" + bytes([0x80 | len(data)]) + b"\1\2\3\4" + bytes(b ^ (i % 4 + 1) for i, b in enumerate(data)))
+        got = s.recv(2)
+        return s.recv(got[1]).decode()
+END
+ask "${P[@]}" -- <<END
+$(cat "$WORK/ws.py")
+say("allowed", tried(websocket, "git.example.com"))
+say("path", tried(websocket, "api.example.com"))
+END
+say_is allowed hello "a WebSocket where the path is allowed"
+says path '403' "and not where it is not"
+ask --net-read-only --allow git.example.com --allow api.example.com --allow db.example.com:22/tcp -- <<END
+$(cat "$WORK/ws.py")
+say("websocket", tried(websocket, "git.example.com"))
+for method in ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH"]:
+    say(method, status(https("api.example.com", "/echo", method=method, headers="Content-Length: 0\r\n")))
+say("80", status(request("api.example.com", "POST /bad HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 0\r\n\r\n")))
+say("tcp", talk("db.example.com", 22, b"x"))
+END
+if grep -q 'network is read-only' "$WORK/.result" "$WORK/.result.err" 2>/dev/null && [ -z "$GOT" ]; then
+	note "$(field error.message)"
+	ask --net-read-only --allow git.example.com --allow api.example.com -- <"$WORK/program.py"
+fi
+says websocket ' 403 | 4' "reading only: no WebSocket"
+for m in GET HEAD OPTIONS; do say_is $m 200 "reading only: $m"; done
+for m in POST PUT DELETE PATCH; do says $m '^4' "reading only: no $m"; done
+says 80 '^4' "nor over plain HTTP"
+says tcp '^(ECONNREFUSED|ECONNRESET|unknown)$|^$' "nor what cannot be looked into"
+is "$(seen http '"POST"' /bad)" 0 "nothing of it arrived"
+got=$(box "${P[@]}" -- bash -c 'curl -sS -m 50 "https://api.example.com/big?n=200000000" | wc -c')
+is "$got" 200000000 "two hundred megabytes, looked into"
+done_testing

@@ -1,0 +1,91 @@
+#!/bin/bash
+# Secrets: the box has a placeholder, the server gets the value, and nobody else ever sees it.
+. "$(dirname "$0")/lib.sh"
+VALUE='s3cr3t/value+42=='
+export MYKEY=$VALUE
+printf '%s\n' "$VALUE-file" >"$WORK/key"
+chmod 600 "$WORK/key"
+policy <<END
+network:
+  mode: allow
+  allow:
+    - {host: api.example.com, ports: [443], secret: KEY, paths: ["/*"]}
+    - {host: git.example.com, ports: [443], secret: FILED}
+    - {host: h2.example.com, ports: [443], secret: RUN}
+    - {host: files.example.com, ports: [443]}
+    - {host: files.example.com, ports: [80]}
+secrets:
+  KEY: {from: "env:MYKEY", header: "Authorization: Bearer {}"}
+  FILED: {from: "file:$WORK/key"}
+  RUN: {from: "command:echo ran >>$WORK/ran; echo $VALUE-command", header: "X-Api-Key: {}"}
+END
+P=(--policy "$WORK/policy.yaml")
+ask "${P[@]}" -- <<'END'
+import os, glob
+key = os.environ["KEY"]
+say("placeholder", key)
+say("header", https("api.example.com", "/secret-echo").replace("\r\n", "|"))
+say("own", https("api.example.com", "/own", headers="Authorization: Bearer mine\r\nX-Api-Key: mine2\r\nCookie: a=b\r\n").splitlines()[-1])
+say("placed", https("git.example.com", "/placed", headers=f"X-Token: {os.environ['FILED']}\r\n").splitlines()[-1])
+say("query", https("api.example.com", "/query?key=" + key).splitlines()[-1])
+say("chunked", https("api.example.com", "/secret-echo?chunked=1").replace("\r\n", ""))
+say("gzip", repr(https("api.example.com", "/secret-echo?gzip=1", headers="Accept-Encoding: gzip\r\n"))[:200])
+say("command", https("h2.example.com", "/command").splitlines()[-1])
+say("command 2", https("h2.example.com", "/command").splitlines()[-1])
+say("elsewhere", https("files.example.com", "/elsewhere?k=" + key, headers=f"Authorization: Bearer {key}\r\n").splitlines()[-1])
+say("plain", status(request("files.example.com", f"GET /elsewhere80 HTTP/1.1\r\nHost: files.example.com\r\nAuthorization: {key}\r\nConnection: close\r\n\r\n")))
+say("refused", https("api.example.com", "/x/../../y?k=" + key).splitlines()[-1])
+found = []
+for pattern in ["/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/proc/[0-9]*/mem", "/etc/cordon/*", "/tmp/*"]:
+    for path in glob.glob(pattern):
+        try:
+            if b"s3cr3t" in open(path, "rb").read(1 << 20) and "program" not in path:
+                found.append(path)
+        except OSError:
+            pass
+say("in the box", found or "nowhere")
+END
+says placeholder '^cordon-secret-KEY-[0-9a-f]{32}$' "the box has a placeholder"
+unlike "$GOT" 's3cr3t' "and never the value"
+unlike "$(cat "$WORK/.result" "$WORK/.result.err")" 's3cr3t' "nor does the result"
+unlike "$(base64 -w0 "$WORK/.result")" "$(printf %s "$VALUE" | base64 -w0 | cut -c2-20)" "in no form"
+is "$(seen http /secret-echo "Bearer $VALUE\"")" 3 "the server gets it in its header"
+says header 'X-Seen: Bearer \*+' "what it sends back in a header is masked"
+says header 'plain=Bearer \*+ .*percent=\*+ base64=[*A-Za-z0-9+/=]{0,4}\*+' "and in a body, also encoded"
+says chunked '\*{10}' "control: the answer in pieces arrives"
+is "$(seen http '"/own"' "Bearer $VALUE")" 1 "credentials of the box's own are replaced"
+is "$(seen http '"/own"' mine)" 0 "and stripped"
+is "$(seen http '"/placed"' "[\"X-Token\", \"$VALUE-file\"]")" 1 "a placeholder in a header is replaced, from a file"
+isnt "$(seen http '/query?key=s3cr3t')" 0 "a placeholder in the query is replaced"
+is "$(seen http '"/command"' "[\"X-Api-Key\", \"$VALUE-command\"]")" 2 "one that a command gives"
+is "$(wc -l <"$WORK/ran")" 1 "which ran once"
+is "$(seen http /elsewhere s3cr3t)$(seen http /elsewhere80 s3cr3t)" 00 "another host never gets it"
+is "$(seen http /elsewhere80 cordon-secret-KEY)" 1 "control: it gets the placeholder"
+say_is "in the box" nowhere "it is in no file and no process of the box"
+unlike "$(said gzip)" s3cr3t "nor in an answer that is compressed"
+unset MYKEY
+status 127 "a variable that is not set is an error before anything starts" box "${P[@]}" -- true
+like "$ERR" MYKEY "which names it"
+export MYKEY=$VALUE
+
+# ---- by flags ----
+ask --secret TOKEN=env:MYKEY@api.example.com --allow api.example.com -- <<'END'
+import os
+say("placeholder", os.environ["TOKEN"])
+say("flag", https("api.example.com", "/flag", headers=f"Authorization: token {os.environ['TOKEN']}\r\n").splitlines()[-1])
+END
+says placeholder '^cordon-secret-TOKEN' "--secret gives a placeholder"
+is "$(seen http '"/flag"' "token $VALUE")" 1 "that the server sees as the value"
+
+# ---- where egress keeps it ----
+"${UNCAP[@]}" "$CORDON" run --json "${P[@]}" -- bash -c 'curl -sS -m 5 https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &
+pid=$!
+until_true 5 grep -q '"/kept"' "$NET/http.log"
+it=$(pgrep -P "$(pgrep -P $pid | head -1)" -f cordon-egress | head -1)
+[ -n "$it" ] || it=$(pgrep -f 'cordon-egress' -n)
+refused "its process has no core: nobody can attach to it" "${UNCAP[@]}" $PYTHON -c "open('/proc/$it/mem','rb').read(1)"
+is "$(tr '\0' '\n' <"/proc/$it/cmdline" | grep -c s3cr3t)" 0 "nor is it among its arguments"
+is "$(tr '\0' '\n' <"/proc/$it/environ" 2>/dev/null | grep -c s3cr3t)" 0 "or in its environment"
+wait $pid
+expect "control: the box went well" status=success
+done_testing
