@@ -177,7 +177,7 @@ struct cordon_connection {
 	const char
 		*decision;   /* "allowed", "refused", "failed" (allowed, but the other side was not reached or broke) */
 	const char *host;    /* the name, or the literal address */
-	const char *address; /* what was dialled */
+	const char *address; /* what was dialled; of an attempt, what stands for the name in the box */
 	unsigned port;
 	const char *method, *path;
 	const char *rule;   /* that allowed or refused it */
@@ -216,8 +216,8 @@ struct cordon_bytes {
 
 /* One thing that was refused. Text for a person or a model. */
 struct cordon_denial {
-	const char *what;  /* "mount" (system call), "exec /usr/bin/curl", … */
-	const char *rule;  /* which rule refused it: "seccomp: default", "process.commands" … */
+	const char *what;  /* "mount" (system call), "exec /usr/bin/curl", "dns files.example.com" … */
+	const char *rule;  /* which rule refused it: "seccomp: default", "process.commands", "network: …" */
 	const char *allow; /* what would allow it, or why nothing does */
 	uint64_t count;
 };
@@ -240,7 +240,7 @@ struct cordon_result {
 	const char *const *layers;        /* NULL-terminated: what was really applied */
 	const char *const *degraded;      /* NULL-terminated: what was given up on request */
 	const char *kept;                 /* the scratch directory that job.keep kept, or NULL */
-	const struct cordon_error *error; /* why it could not start, or what failed after the run; NULL if nothing */
+	const struct cordon_error *error; /* why it could not start, or what failed later; NULL if nothing */
 };
 
 /* `io` may be NULL: no stdin, output collected. */

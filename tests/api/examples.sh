@@ -44,6 +44,12 @@ says() { # PROGRAM LINE
 	said=$(LD_LIBRARY_PATH=$work/usr/lib timeout 60 "$work/$1") || { echo "exit status $?: $said"; return 1; }
 	[ "$said" = "$2" ] || { echo "said: $said"; return 1; }
 }
+# A network needs cordon-egress, which is looked for where the program itself is installed.
+says_installed() { # PROGRAM LINES
+	mkdir -p "$work/usr/bin" && cp "$work/$1" "$work/usr/bin/$1" && says "usr/bin/$1" "$2"
+}
+network_lines='dns api.example.com: allowed
+dns evil.example.net: refused (no rule allows this name); to allow it: --allow evil.example.net'
 same_as_header() {
 	sed -n '/^ \*\t#include <cordon.h>/,/^ \*\t}$/s/^ \*//p' include/cordon.h | tr -d '[:space:]' >"$work/a"
 	sed 1d examples/hello.c | tr -d '[:space:]' >"$work/b"
@@ -55,7 +61,7 @@ cplusplus() {
 
 check 'make install into a directory' make -s install V="$(basename "$build")" PREFIX="$work/usr" DESTDIR=
 check 'hello.c is the example of cordon.h' same_as_header
-for name in hello callback threads; do
+for name in hello callback threads network; do
 	check "$name.c compiles against the shared library" shared "$name"
 	check "$name.c compiles against the static library" static "$name"
 done
@@ -63,6 +69,7 @@ for kind in '' -static; do
 	check "hello$kind" says hello$kind 'success: 42'
 	check "callback$kind" says callback$kind 'cancelled after 1000 lines'
 	check "threads$kind" says threads$kind '20 of 20 runs succeeded'
+	check "network$kind" says_installed network$kind "$network_lines"
 done
 command -v "${CXX:-c++}" >/dev/null 2>&1 && check 'cordon.h is good C++' cplusplus
 echo "1..$count"
