@@ -390,6 +390,9 @@ static enum inspect_step send_request(struct inspect *x, const struct asked *ask
 	write_line(x, asked);
 	write_fields(x, asked);
 	write_end(x, &asked->head);
+	if (x->upstream_out.len > INSPECT_HEAD_MOST)
+		return inspect_answer(x, 400, NET_REFUSED, NULL,
+				      "the head of the request is too long with its secrets");
 	http_flow_init(&x->request.flow, &asked->head);
 	x->request.done =
 		asked->head.body == HTTP_BODY_NONE || (asked->head.body == HTTP_BODY_LENGTH && !asked->head.body_len);

@@ -93,6 +93,9 @@ static void write_head(struct inspect *x, const struct http_head *head)
 
 		if (is_own(field) && !tells)
 			continue;
+		/* What a secret has opened is not the box's to keep, or to carry elsewhere; it could not send it back here either. */
+		if (x->has_secret && http_name_is(field, "Set-Cookie"))
+			continue;
 		buffer_add(out, field->name.data, field->name.len);
 		buffer_add_text(out, ": ");
 		buffer_add(out, field->value.data, field->value.len);
@@ -160,7 +163,9 @@ static enum inspect_step pass_head(struct inspect *x)
 	const char *why = "";
 	enum inspect_step r;
 
-	if (!x->upstream_in.len || !inspect_head_is_there(&x->upstream_in, &x->scanned))
+	/* Also heads wait for room: of interim ones there may be any number. */
+	if (!x->upstream_in.len || x->client_out.len >= INSPECT_BUFFER ||
+	    !inspect_head_is_there(&x->upstream_in, &x->scanned))
 		return STEP_IDLE;
 	switch (http_response_parse(buffer_data(&x->upstream_in), x->upstream_in.len, x->request.is_head, &head,
 				    &why)) {

@@ -10,12 +10,13 @@
 #include "egress/stream.h"
 
 enum {
-	INSPECT_READ = 16384,     /* at once: a TLS record */
-	INSPECT_BUFFER = 32768,   /* of a body, per buffer */
-	INSPECT_PATH = 4096,      /* of a path that rules look at */
-	INSPECT_DRAIN = 1 << 20,  /* of what nobody reads after a refusal */
-	INSPECT_LINGER_MS = 1500, /* and for how long */
-	INSPECT_TURNS = 24,       /* steps before others get their turn */
+	INSPECT_READ = 16384,       /* at once: a TLS record */
+	INSPECT_BUFFER = 32768,     /* of a body, per buffer */
+	INSPECT_HEAD_MOST = 131072, /* of a head as it is sent */
+	INSPECT_PATH = 4096,        /* of a path that rules look at */
+	INSPECT_DRAIN = 1 << 20,    /* of what nobody reads after a refusal */
+	INSPECT_LINGER_MS = 1500,   /* and for how long */
+	INSPECT_TURNS = 24,         /* steps before others get their turn */
 };
 
 enum inspect_stage {

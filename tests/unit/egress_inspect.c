@@ -377,11 +377,13 @@ static void test_secret_set(bool tls)
 	       "%s: the header is set, placeholders are replaced, other credentials are stripped", how);
 	is_num(w.secret_asked, 1, "%s: the value was asked for", how);
 	say(&w.server, "HTTP/1.1 200 sk-very-secret-1\r\nContent-Type: text/plain\r\nX-Echo: [sk-very-secret-1]\r\n"
+		       "Set-Cookie: session=1\r\n"
 		       "Transfer-Encoding: chunked\r\n\r\n8\r\nab sk-ve\r\n");
 	ok(until(&w.box, "ab "), "%s: a response that echoes it", how);
 	say(&w.server, "c\r\nry-secret-1.\r\n0\r\n\r\n");
 	ok(until(&w.box, "0\r\n\r\n"), "%s: across two chunks", how);
 	ok(!strstr(w.box.got, "secret-1") && !strstr(w.box.got, "sk-ve"), "%s: nothing of it comes back", how);
+	ok(!strstr(w.box.got, "session"), "%s: nor what it opens", how);
 	ok(strstr(w.box.got, "X-Echo: [****************]") && strstr(w.box.got, "****************."), "%s: but stars",
 	   how);
 	forget(&w.box);
@@ -426,6 +428,21 @@ static void test_secret_failed(void)
 	ok(until(&w.box, "502 Bad Gateway") && strstr(w.box.got, "KEY"), "a value with a line end: no request");
 	is_num(w.dials, 0, "nothing is dialled");
 	ok(!strstr(w.box.got, "Injected") && !strstr(w.box.got, "evil"), "nor shown");
+	world_close();
+	/* Placeholders without end. */
+	rules_secret();
+	world_open();
+	box_connect(false);
+	say(&w.box, "GET /a HTTP/1.1\r\n" HOST);
+	for (int i = 0; i < 120; i++) {
+		say(&w.box, "X-A: ");
+		for (int k = 0; k < 25; k++)
+			say(&w.box, "cordon-secret-KEY,");
+		say(&w.box, "\r\n");
+	}
+	say(&w.box, "\r\n");
+	snprintf(w.secret_answer, sizeof(w.secret_answer), "%063d", 7);
+	ok(until(&w.box, "400 Bad Request") && w.dials == 0, "a head that grows too long with its secrets is refused");
 	world_close();
 	/* A box that leaves while the value is awaited. */
 	rules_secret();
