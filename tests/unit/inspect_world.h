@@ -50,6 +50,7 @@ static struct world {
 } w;
 
 static const char host[] = "api.example.com";
+static unsigned world_ms = 1; /* of a turn */
 
 /* ---- sockets ---- */
 
@@ -143,7 +144,7 @@ static inline void read_events(void)
 
 static inline void turn(void)
 {
-	loop_timer_in(w.egress.loop, &w.stop, 1);
+	loop_timer_in(w.egress.loop, &w.stop, world_ms);
 	loop_run(w.egress.loop);
 	peer_read(&w.box);
 	peer_read(&w.server);
@@ -238,7 +239,7 @@ void conn_dial(struct conn *c, conn_dialled_fn *fn)
 	w.dialling = c;
 	c->dialled_fn = fn;
 	w.dial.due = dial_due;
-	loop_timer_in(w.egress.loop, &w.dial, 1);
+	loop_timer_in(w.egress.loop, &w.dial, world_ms);
 }
 
 void dial_free(struct dial *dial)
