@@ -21,8 +21,6 @@
 
 enum { COMMAND_US = 30000000 };
 
-extern char **environ;
-
 static void answer(struct traffic *t, const char *name, const char *text, size_t len, const char *why)
 {
 	struct net_secret_value *v = calloc(1, sizeof(*v));

@@ -253,14 +253,13 @@ static void front_loop(struct front *f)
 	for (;;) {
 		bool full = f->pending_len != 0;
 		int sink = f->tty >= 0 ? f->tty : f->stdin_to;
-		struct pollfd fds[] = {
+		struct pollfd fds[TRAFFIC_AT + 1 + TRAFFIC_FETCHES] = {
 			{ .fd = f->keeper, .events = (short)(f->end_waits ? POLLIN | POLLOUT : POLLIN) },
 			{ .fd = f->streams[0].fd, .events = POLLIN },
 			{ .fd = f->streams[1].fd, .events = POLLIN },
 			{ .fd = f->io.control_fd, .events = POLLIN },
 			{ .fd = sink >= 0 && !full ? f->io.stdin_fd : -1, .events = POLLIN },
 			{ .fd = full ? sink : -1, .events = POLLOUT },
-			[TRAFFIC_AT + TRAFFIC_FETCHES] = { .fd = -1 },
 		};
 
 		traffic_poll(&f->traffic, fds + TRAFFIC_AT);

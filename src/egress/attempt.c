@@ -23,6 +23,8 @@ struct attempts {
 	int fds[2]; /* TCP, UDP */
 	struct loop_io ios[2];
 	struct bucket rate;
+	uint16_t opened[ATTEMPT_ROUNDS]; /* in this turn: other SYNs for these may have come before the listener */
+	size_t opened_count;
 	uint64_t keys[NEWS_KEYS]; /* hashes of what was told, the oldest overwritten */
 	size_t next;
 };
@@ -112,9 +114,20 @@ static bool attempt_admit(struct attempts *attempts, const struct attempt *attem
 	if (net_rules_connect(&egress->config.rules, pool_name(&egress->pool, &address), &address, attempt->port,
 			      &match, reason, size) < 0)
 		return false;
-	if (!capture_has_port(egress, attempt->port) && capture_listen(egress, attempt->port) < 0)
-		return false;
+	if (!capture_has_port(egress, attempt->port)) {
+		if (capture_listen(egress, attempt->port) < 0)
+			return false;
+		attempts->opened[attempts->opened_count++] = attempt->port;
+	}
 	return gateway_replay(attempts->fds[0], packet, len) == 0;
+}
+
+static bool opened_now(const struct attempts *attempts, uint16_t port)
+{
+	for (size_t i = 0; i < attempts->opened_count; i++)
+		if (attempts->opened[i] == port)
+			return true;
+	return false;
 }
 
 static void attempt_seen(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len)
@@ -123,8 +136,9 @@ static void attempt_seen(struct attempts *attempts, const struct attempt *attemp
 	bool lazy = attempt->protocol == IPPROTO_TCP && capture_is_lazy(egress);
 	char reason[160] = "no rule has this port";
 
-	/* Since the filter was made a listener may have come: then the kernel has taken it. */
-	if (attempt->port == 53 || (attempt->protocol == IPPROTO_TCP && capture_has_port(egress, attempt->port)))
+	/* Since the filter was made a listener may have come: then the kernel has taken it, unless it came only now. */
+	if (attempt->port == 53 || (attempt->protocol == IPPROTO_TCP && capture_has_port(egress, attempt->port) &&
+				    !opened_now(attempts, attempt->port)))
 		return;
 	if (lazy && attempt_admit(attempts, attempt, packet, len, reason, sizeof(reason)))
 		return;
@@ -136,9 +150,10 @@ static void attempt_seen(struct attempts *attempts, const struct attempt *attemp
 
 static void attempts_ready(struct attempts *attempts, int fd)
 {
+	attempts->opened_count = 0;
 	for (unsigned i = 0; i < ATTEMPT_ROUNDS; i++) {
 		uint8_t packet[GATEWAY_PACKET_SIZE];
-		struct gateway_attempt seen;
+		struct gateway_attempt seen = { 0 };
 		struct attempt attempt = { 0 };
 		int n = gateway_read(fd, packet, &seen);
 

@@ -298,7 +298,7 @@ static int by_number(const void *a, const void *b)
 static int jail_filter(const struct jail_options *options)
 {
 	static struct code code;
-	struct jail_row sorted[ARRAY_LEN(rows)];
+	struct jail_row sorted[ARRAY_LEN(rows)] = { 0 };
 	struct sock_fprog program = { .filter = code.v };
 	size_t n = 0;
 
