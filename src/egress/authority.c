@@ -47,7 +47,7 @@ struct authority {
 	EVP_PKEY *key, *leaf_key;
 	X509 *cert;
 	SSL_CTX *server, *client; /* made when the first connection needs them */
-	int bundles[2]; /* that are not read yet, or -1 */
+	int bundles[2];           /* that are not read yet, or -1 */
 	struct roots *roots;
 	struct leaf leaves[LEAVES_MAX];
 	uint64_t clock; /* of leaf.used */

@@ -53,8 +53,9 @@ static X509_NAME *read_subject(const unsigned char *der, long len)
 {
 	const unsigned char *p = der, *end = der + len;
 
-	if (!enter(&p, end) || !enter(&p, end))
-		return NULL;
+	for (int depth = 0; depth < 2; depth++) /* the certificate, and what of it is signed */
+		if (!enter(&p, end))
+			return NULL;
 	if (p < end && *p == 0xa0 && !skip(&p, end)) /* version */
 		return NULL;
 	for (int field = 0; field < 4; field++) /* serial number, signature, issuer, validity */

@@ -330,7 +330,9 @@ static inline void world_open(void)
 	if (shared->authority) {
 		write_pem(shared->authority, w.box_ca);
 		authority_new(w.box_ca, &w.box_trust, &err);
+		unlink(w.box_ca);
 	}
+	unlink(w.server_ca); /* they are open where they are needed */
 }
 
 static inline void box_close(void)
@@ -352,9 +354,6 @@ static inline void world_close(void)
 	w.egress.engine.done(&w.egress);
 	authority_free(w.server_authority);
 	authority_free(w.box_trust);
-	unlink(w.server_ca);
-	if (w.box_ca[0])
-		unlink(w.box_ca);
 	loop_unwatch(w.egress.loop, &w.egress.event_io);
 	fd_close(&w.egress.event_fd);
 	free(w.egress.queue);
