@@ -71,11 +71,11 @@ static char *placeholder_new(const char *name)
 static int check_source(const struct net_secret *s, struct cordon_error *err)
 {
 	if (str_starts(s->from, "env:") && !getenv(s->from + 4)) {
-		cordon_fail(err, CORDON_NOT_FOUND, 0, "secrets.%s: the variable '%s' is not set", s->name, s->from + 4);
+		cordon_fail(err, CORDON_INVALID, 0, "secrets.%s: the variable '%s' is not set", s->name, s->from + 4);
 		return fail_hint(err, "export %s=… before starting cordon", s->from + 4);
 	}
 	if (str_starts(s->from, "file:") && access(s->from + 5, R_OK) < 0)
-		return cordon_fail(err, CORDON_NOT_FOUND, errno, "secrets.%s: '%s'", s->name, s->from + 5);
+		return cordon_fail(err, CORDON_INVALID, errno, "secrets.%s: '%s'", s->name, s->from + 5);
 	return 0;
 }
 
