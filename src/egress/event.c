@@ -33,6 +33,19 @@ void egress_event_init(struct net_event *event, enum net_event_kind kind)
 	event->time_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
+/* Only because of it. */
+static bool refused_by_read_only(const struct net_rules *rules, const char *name, const struct net_address *address,
+				 uint16_t port)
+{
+	struct net_rules writable = *rules;
+	struct net_match match;
+	char reason[160];
+
+	writable.read_only = false;
+	return rules->read_only &&
+	       net_rules_connect(&writable, name, address, port, &match, reason, sizeof(reason)) == 0;
+}
+
 void egress_event_allow(const struct egress *egress, struct net_event *event, const char *name,
 			const struct net_address *address, uint16_t port)
 {
@@ -41,7 +54,9 @@ void egress_event_allow(const struct egress *egress, struct net_event *event, co
 
 	if (egress->config.rules.mode == NET_NONE || (!name && pool_contains(address)))
 		return;
-	if (name)
+	if (refused_by_read_only(&egress->config.rules, name, address, port))
+		snprintf(event->allow, sizeof(event->allow), "the same without --net-read-only");
+	else if (name)
 		snprintf(event->allow, sizeof(event->allow), "--allow %s:%u%s", name, port, protocol);
 	else
 		snprintf(event->allow, sizeof(event->allow),
