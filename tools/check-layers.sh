@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom: base <- net <- policy, os <- plan <- box, egress; the command line sees cordon.h and base only.
+# Who may include whom: base <- net <- policy, os <- plan <- box, egress; base <- stream <- engine; the command line sees cordon.h and base only.
 set -eu
 status=0
 check() { # FOLDER ALLOWED…
@@ -19,10 +19,12 @@ check os os base
 check plan plan policy os net base
 check box box plan policy os net base
 check egress egress os net base
+check stream stream base
+check engine engine stream os base
 check cli cli base
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/plan/ | src/box/ | src/cli/) ;;
+	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/plan/ | src/box/ | src/cli/) ;;
 	*) echo "$folder: no layer of tools/check-layers.sh"; status=1 ;;
 	esac
 done
