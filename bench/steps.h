@@ -9,7 +9,9 @@
 	X(caps_lock) X(caps_set) X(caps_set_ids) X(limits_apply) \
 	X(landlock_new) X(landlock_allow) X(landlock_restrict) X(seccomp_install) \
 	X(mount_new) X(mount_new_tmpfs) X(mount_clone) X(mount_restrict) X(mount_attach) \
-	X(mount_pivot) X(mount_drop_old_root) X(link_send) X(link_receive)
+	X(mount_pivot) X(mount_drop_old_root) X(link_send) X(link_receive) \
+	X(egress_prepare) X(egress_start) X(egress_end) X(capture_open) X(gateway_open) X(netlink_commit) X(fd_send) \
+	X(gateway_packet_socket) X(fd_write_file_at)
 #define STEPS_LIBC(X) X(poll) X(waitpid) X(waitid) X(unshare) X(setns) X(execve)
 #define STEPS_FORKING(X) X(fork) X(process_clone)
 /* clang-format on */
