@@ -17,7 +17,8 @@ wall_certificate() {
 		-addext "subjectAltName=DNS:$wall_name" -keyout "$work/key.pem" -out "$work/cert.pem" 2>/dev/null && chmod 644 "$work/cert.pem"
 }
 
-# The server is what holds the namespaces: they end with it.
+# The server is what holds the namespaces: they end with it. Few connections are remembered after their end: with thousands of them it takes
+# the kernel longer to find a port than to connect.
 wall_up() {
 	local make=(unshare --net --mount)
 	[ -z "$server" ] || return 0
@@ -27,6 +28,7 @@ wall_up() {
 	printf '127.0.0.1 localhost\n%s %s\n' "$wall_address" "$wall_name" >"$work/etc/hosts" || return 1
 	# shellcheck disable=SC2016  # for the shell inside
 	"${make[@]}" sh -c 'ip link set lo up && ip address add "$2/32" dev lo && mount --bind "$1/etc" /etc &&
+		echo 64 >/proc/sys/net/ipv4/tcp_max_tw_buckets &&
 		exec "$1/serve" "$2" "$1/cert.pem" "$1/key.pem"' sh "$work" "$wall_address" >"$work/served" 2>&1 &
 	server=$!
 	for _ in $(seq 200); do

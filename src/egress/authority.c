@@ -31,7 +31,7 @@ enum {
 	DAY = 24 * 60 * 60,
 	LEAF_DAYS = 4, /* made again once half of them are over */
 	LEAVES_MAX = 64,
-	SECURE_HEAP = 32768,
+	SECURE_HEAP = 1 << 20, /* each connection's own keys are in it as well, 64 bytes as long as it lives */
 	READ_BUFFER = 34000,
 	ROOTS_MAX = 8 << 20,
 };
