@@ -67,6 +67,9 @@ def tls(conn, c):
         return
     with conn:
         web.serve(conn, getattr(conn, "sni", None))
+        if conn.fileno() >= 0:
+            conn.settimeout(1)
+            conn.unwrap()
 
 
 def echo(conn):
@@ -108,7 +111,7 @@ def run(handler, conn):
         log.write("tcp", to=local[0].removeprefix("::ffff:"), port=local[1], peer=peer[1])
         with conn:
             handler(conn)
-    except OSError as e:
+    except (OSError, ValueError) as e:
         log.write("error", tcp=repr(e))
 
 

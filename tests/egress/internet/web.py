@@ -35,7 +35,7 @@ class Request:
         if not line.strip():
             raise Gone
         self.conn, self.stream = conn, stream
-        self.method, self.target = (line.decode("latin-1").split() + ["", ""])[:2]
+        self.method, self.target, self.version = (line.decode("latin-1").split() + ["", "", ""])[:3]
         self.headers, self.sent = [], False
         while (line := stream.readline(65536).rstrip(b"\r\n")):
             name, _, value = line.decode("latin-1").partition(":")
@@ -229,7 +229,7 @@ def serve(conn, sni=None):
             while True:
                 request = Request(conn, stream)
                 answer(request, sni)
-                if request.header("connection").lower() == "close":
+                if request.header("connection").lower() == "close" or request.version == "HTTP/1.0":
                     return
     except Gone:
         pass
