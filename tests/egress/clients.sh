@@ -34,7 +34,7 @@ network:
     - {host: h2.example.com, ports: [443], methods: [GET]}
 END
 real=/etc/ssl/certs/ca-certificates.crt
-passed=(--allow api.example.com --allow h2.example.com --env NODE_EXTRA_CA_CERTS=$real)
+passed=(--allow api.example.com --allow h2.example.com --env "NODE_EXTRA_CA_CERTS=$real")
 looked=(--policy "$WORK/policy.yaml")
 
 # try DESC WANT COMMAND…: both ways
@@ -65,13 +65,13 @@ if has wget wget; then
 	try "wget" '^ok GET /x' wget -q -O - $U/x
 	try "wget, in chunks" '^one two three' wget -q -O - $U/chunked
 fi
-try "Python's urllib" "^b'ok GET /x" $PYTHON -c "import urllib.request as u; print(u.urlopen('$U/x').read())"
-try "Python's http.client, twice on one connection" '^200 200' $PYTHON -c "
+try "Python's urllib" "^b'ok GET /x" "$PYTHON" -c "import urllib.request as u; print(u.urlopen('$U/x').read())"
+try "Python's http.client, twice on one connection" '^200 200' "$PYTHON" -c "
 import http.client
 c = http.client.HTTPSConnection('api.example.com')
 for _ in range(2):
     c.request('GET', '/x'); r = c.getresponse(); r.read(); print(r.status, end=' ')"
-try "Python posts" "^b'3'" $PYTHON -c "import urllib.request as u; print(u.urlopen('$U/sink', data=b'abc').read())"
+try "Python posts" "^b'3'" "$PYTHON" -c "import urllib.request as u; print(u.urlopen('$U/sink', data=b'abc').read())"
 if has node nodejs; then
 	try "Node's fetch" '^ok GET /x' node -e "fetch('$U/x').then(r => r.text()).then(t => console.log(t)).catch(e => { console.error(e); process.exit(1) })"
 	try "Node's https" '^ok GET /x' node -e "require('https').get('$U/x', r => r.on('data', d => process.stdout.write(d)))"
@@ -105,9 +105,16 @@ import java.net.URI; import java.net.http.*;
 public class Get { public static void main(String[] a) throws Exception {
 	System.out.print(HttpClient.newHttpClient().send(HttpRequest.newBuilder(URI.create("$U/x")).build(), HttpResponse.BodyHandlers.ofString()).body()); } }
 END
-	result "${passed[@]}" --ro "$WORK/Get.java:/tmp/Get.java" -- java /tmp/Get.java
+	result "${passed[@]}" --memory 2G --ro "$WORK/Get.java:/tmp/Get.java" -- java /tmp/Get.java
 	expect "Java, passed on" status=success $'stdout=ok GET /x\n'
 fi
+for mode in passed looked; do
+	declare -n flags=$mode
+	ask "${flags[@]}" -- <<'END'
+say("websocket", tried(websocket, "api.example.com"))
+END
+	say_is websocket hello "a WebSocket client, $mode"
+done
 # ---- and each is refused elsewhere ----
 for command in "curl -sS -m 5 https://other.example.com/" "wget -q -T 5 -t 1 -O - https://other.example.com/" "git ls-remote https://other.example.com/git/a.git" \
 	"$PYTHON -c 'import urllib.request as u; u.urlopen(\"https://other.example.com/\")'"; do

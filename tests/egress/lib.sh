@@ -23,6 +23,7 @@ if [ -z "${CORDON_INTERNET:-}" ]; then
 	fi
 fi
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin:$PATH # the system's Python, as the box has it
 need ip openssl curl setpriv
 PYTHON=/usr/bin/python3
 [ -x $PYTHON ] || skip_all "there is no $PYTHON"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Limits of a network: connections at once, rates, totals, and how long a silence may be.
 . "$(dirname "$0")/lib.sh"
-E=(--allow git.example.com:22,7002/tcp --allow api.example.com:8080/tcp)
+E=(--allow "git.example.com:22,7002/tcp" --allow api.example.com:8080/tcp)
 
 ask --connections 3 "${E[@]}" -- <<'END'
 held, words = [], []

@@ -77,10 +77,11 @@ until_true 5 grep -q api.example.com "$NET/http.log"
 sleep 0.3
 it=$(egress $pid)
 like "$it" '^[0-9]+$' "one process carries the connections"
-is "$(sed -n 's/^Cap\(Prm\|Eff\|Bnd\|Amb\):\t//p' "/proc/$it/status" | sort -u)" 0000000000000000 "without a capability"
+is "$(sed -n 's/^Cap\(Prm\|Eff\|Inh\|Amb\):\t//p' "/proc/$it/status" | sort -u)" 0000000000000000 "without a capability"
 is "$(sed -n 's/^Seccomp:\t//p' "/proc/$it/status")$(sed -n 's/^NoNewPrivs:\t//p' "/proc/$it/status")" 21 "behind a filter"
 if [ "$ME" = root ]; then
 	unlike "$(sed -n 's/^Uid:\t//p' "/proc/$it/status")" '^0' "not as root"
+	is "$(sed -n 's/^CapBnd:\t//p' "/proc/$it/status")" 0000000000000000 "nor a way to one"
 	is "$(sed -n 's/^Groups:\t//p' "/proc/$it/status" | tr -d ' ')" "" "in no group"
 fi
 is "$(tr '\0' ' ' <"/proc/$it/environ" 2>/dev/null)" "" "without an environment"

@@ -64,7 +64,7 @@ is "$(seen http /elsewhere80 cordon-secret-KEY)" 1 "control: it gets the placeho
 say_is "in the box" nowhere "it is in no file and no process of the box"
 unlike "$(said gzip)" s3cr3t "nor in an answer that is compressed"
 unset MYKEY
-status 127 "a variable that is not set is an error before anything starts" box "${P[@]}" -- true
+status 125 "a variable that is not set is an error before anything starts" box "${P[@]}" -- true
 like "$ERR" MYKEY "which names it"
 export MYKEY=$VALUE
 
@@ -83,7 +83,7 @@ pid=$!
 until_true 5 grep -q '"/kept"' "$NET/http.log"
 it=$(pgrep -P "$(pgrep -P $pid | head -1)" -f cordon-egress | head -1)
 [ -n "$it" ] || it=$(pgrep -f 'cordon-egress' -n)
-refused "its process has no core: nobody can attach to it" "${UNCAP[@]}" $PYTHON -c "open('/proc/$it/mem','rb').read(1)"
+refused "its process has no core: nobody can attach to it" "${UNCAP[@]}" "$PYTHON" -c "open('/proc/$it/mem','rb').read(1)"
 is "$(tr '\0' '\n' <"/proc/$it/cmdline" | grep -c s3cr3t)" 0 "nor is it among its arguments"
 is "$(tr '\0' '\n' <"/proc/$it/environ" 2>/dev/null | grep -c s3cr3t)" 0 "or in its environment"
 wait $pid

@@ -97,7 +97,7 @@ def records(name, kind):
         return out
     for text in addresses(name, kind):
         packed = ipaddress.ip_address(text).packed
-        out.append(encode(name) + struct.pack("!HHIH", kind, 1, 0, len(packed)) + packed)
+        out.append(encode(name) + struct.pack("!HHIH", kind, 1, 0 if callable(STATIC.get(name)) else 60, len(packed)) + packed)
     return out
 
 
@@ -146,7 +146,10 @@ def serve_datagram(sock, packet, peer):
 def serve_udp(sock):
     while True:
         packet, peer = sock.recvfrom(4096)
-        threading.Thread(target=serve_datagram, args=(sock, packet, peer), daemon=True).start()
+        if b"\4slow\7example" in packet:
+            threading.Thread(target=serve_datagram, args=(sock, packet, peer), daemon=True).start()
+        else:
+            serve_datagram(sock, packet, peer)
 
 
 def serve_stream(conn):
