@@ -1,6 +1,6 @@
 #!/bin/sh
-# docs/PROMISES.md and tests/promise/ tell the same story: every row of the table names a test that is there, every promise test stands
-# in a row, and every row has its three columns.
+# docs/PROMISES.md, tests/promise/ and tests/egress/ tell the same story: every row of the table names a test that is there, every promise
+# test stands in a row, and every row has its three columns.
 set -eu
 cd "$(dirname "$0")/.."
 page=docs/PROMISES.md
@@ -23,7 +23,8 @@ named=$(grep -o 'tests/[a-z_]*/[A-Za-z0-9_.-]*\.\(sh\|c\)' "$page" | sort -u)
 for test in $named; do
 	[ -f "$test" ] || complain "names $test, which does not exist"
 done
-for test in tests/promise/*.sh; do
-	[ "$test" = tests/promise/run.sh ] || grep -q "$test" "$page" || complain "does not name $test"
+for test in tests/promise/*.sh tests/egress/*.sh; do
+	case $test in */run.sh | */lib.sh) continue ;; esac
+	grep -q "$test" "$page" || complain "does not name $test"
 done
 exit "$bad"
