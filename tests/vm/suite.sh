@@ -85,10 +85,10 @@ run() { # LEVEL NAME…
 }
 case $who in
 root)
-	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/source)
+	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/source egress/names)
 	process=(vm/cgroup2) ;;
 tester)
-	container=(vm/cgroup2 promise/{identity,cgroup} limits/{source,processes})
+	container=(vm/cgroup2 promise/{identity,cgroup} limits/{source,processes} egress/names)
 	process=(promise/writes vm/cgroup2) ;;
 *)
 	container=(vm/cgroup2 promise/processes limits/source)
