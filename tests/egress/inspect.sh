@@ -32,7 +32,7 @@ for i, path in enumerate(["/v2/x", "/", "/v1", "/V1/x", "/open/", "/openx", "/v1
 for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "get", "CONNECT", "PROPFIND", "BREW"]:
     go("method " + method, "/v1/x", method, "Content-Length: 0\r\n")
 for name in ["X-HTTP-Method-Override: DELETE", "X-Original-URL: /v2/x", "X-Rewrite-URL: /v2/x"]:
-    go(name, "/v1/x", headers=name + "\r\n")
+    go(name.split(":")[0], "/v1/x", headers=name + "\r\n")
 go("get to post", "/post/x")
 go("host", "/v1/x", server="files.example.com")
 go("host refused", "/v1/x", server="other.example.com")
@@ -54,14 +54,15 @@ for what in "get to post" host "host refused" smuggled "80 bad"; do says "$what"
 says two '^(200|200 403)$' "the second request of a connection is refused"
 says "wrong sni" '^(ssl .*|ECONNRESET|closed)' "a ClientHello with another name"
 says "no sni" '^(alert|ECONNRESET|closed)' "and one without"
-says plain '^(ECONNRESET|closed|alert|.*)$' "no plain text"
+says plain '^(400|403|ECONNRESET|closed|\x15.*)$' "no plain text"
 says "bad certificate" '^502' "the server's certificate is checked: an unknown authority"
 says "wrong host" '^502' "and another host's"
 say_is untouched "ok GET /any" "control: a host without such rules is not looked into"
 is "$(seen http '"target": "/v2')$(seen http bad)" 00 "nothing that was refused arrived"
 expect "each request is told" 'network=~"kind": "request", "decision": "allowed", "host": "api.example.com"' 'network=~"method": "GET", "path": "/v1/x"' 'denials=~/v2/x'
-for name in X-HTTP-Method-Override X-Original-URL X-Rewrite-URL; do
-	if [ "$(seen http "$name")" = 0 ]; then pass "$name does not arrive, or not at all"; else note "$name arrives at the server" && pass "$name is passed on"; fi
+for name in "X-HTTP-Method-Override: DELETE" "X-Original-URL: /v2/x" "X-Rewrite-URL: /v2/x"; do
+	say_is "${name%%:*}" 200 "a request with ${name%%:*} passes"
+	is "$(seen http "${name%%:*}")" 0 "and the header does not"
 done
 
 # ---- the authority ----
@@ -110,10 +111,6 @@ for method in ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH"]:
 say("80", status(request("api.example.com", "POST /bad HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 0\r\n\r\n")))
 say("tcp", talk("db.example.com", 22, b"x"))
 END
-if grep -q 'network is read-only' "$WORK/.result" "$WORK/.result.err" 2>/dev/null && [ -z "$GOT" ]; then
-	note "$(field error.message)"
-	ask --net-read-only --allow git.example.com --allow api.example.com -- <"$WORK/program.py"
-fi
 says websocket ' 403 | 4' "reading only: no WebSocket"
 for m in GET HEAD OPTIONS; do say_is $m 200 "reading only: $m"; done
 for m in POST PUT DELETE PATCH; do says $m '^4' "reading only: no $m"; done

@@ -103,3 +103,21 @@ said() { sed -n "s/^$1: //p" <<<"$GOT"; }
 # say_is KEY WANT DESC, says KEY REGEX DESC
 say_is() { is "$(said "$1")" "$2" "$3"; }
 says() { like "$(said "$1")" "$2" "$3"; }
+# egress_of PID: the egress processes below this cordon
+egress_of() {
+	$PYTHON - "$1" <<'END'
+import os, sys
+parents = {}
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        stat = open(f"/proc/{pid}/stat").read()
+    except OSError:
+        continue
+    parents[pid] = (stat.rpartition(")")[2].split()[1], stat.partition("(")[2].rpartition(")")[0])
+def below(pid):
+    while pid in parents and pid != sys.argv[1]:
+        pid = parents[pid][0]
+    return pid == sys.argv[1]
+print(*[pid for pid in parents if parents[pid][1].startswith("cordon-egress") and below(pid)])
+END
+}

@@ -49,23 +49,6 @@ n=$(json network <"$WORK/.result" | wc -l)
 if [ "$n" -le 512 ]; then pass "a scan does not fill the result ($n rows)"; else fail "a scan does not fill the result" "$n rows"; fi
 
 # ---- the process ----
-egress() { # pids whose parent's parent is the given cordon
-	$PYTHON - "$1" <<'END'
-import os, sys
-parents = {}
-for pid in filter(str.isdigit, os.listdir("/proc")):
-    try:
-        stat = open(f"/proc/{pid}/stat").read()
-    except OSError:
-        continue
-    parents[pid] = (stat.rpartition(")")[2].split()[1], stat.partition("(")[2].rpartition(")")[0])
-def below(pid):
-    while pid in parents and pid != sys.argv[1]:
-        pid = parents[pid][0]
-    return pid == sys.argv[1]
-print(*[pid for pid in parents if parents[pid][1].startswith("cordon-egress") and below(pid)])
-END
-}
 start() { # FLAG…: a box that waits for the file go; $! is cordon
 	mkdir -p "$WORK/shared" && rm -f "$WORK/shared/go"
 	"${UNCAP[@]}" "$CORDON" run --json "$@" --ro "$WORK/shared:/tmp/shared" -- bash -c '
@@ -75,7 +58,7 @@ start --allow api.example.com
 pid=$!
 until_true 5 grep -q api.example.com "$NET/http.log"
 sleep 0.3
-it=$(egress $pid)
+it=$(egress_of $pid)
 like "$it" '^[0-9]+$' "one process carries the connections"
 is "$(sed -n 's/^Cap\(Prm\|Eff\|Inh\|Amb\):\t//p' "/proc/$it/status" | sort -u)" 0000000000000000 "without a capability"
 is "$(sed -n 's/^Seccomp:\t//p' "/proc/$it/status")$(sed -n 's/^NoNewPrivs:\t//p' "/proc/$it/status")" 21 "behind a filter"
@@ -94,7 +77,7 @@ unlike "$(field stdout)" $'x\nok GET /x' "nothing is reached any more"
 start --net none
 pid=$!
 sleep 0.5
-is "$(egress $pid)" "" "--net none starts no such process"
+is "$(egress_of $pid)" "" "--net none starts no such process"
 touch "$WORK/shared/go"
 wait $pid
 expect "and has no network in its result" 'network=~^(\[\]|)$' 'denials=[]'
