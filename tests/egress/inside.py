@@ -23,6 +23,8 @@ def word(error):
         return "timeout"
     if isinstance(error, ssl.SSLError):
         return "ssl " + (error.reason or "error")
+    if error.errno in (errno.ENOTCONN, errno.EPIPE):  # how a reset looks to whoever was about to shut down or to send
+        return "ECONNRESET"
     return errno.errorcode.get(error.errno, str(error))
 
 

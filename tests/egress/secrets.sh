@@ -86,7 +86,7 @@ like "$it" '^[0-9]+$' "control: there is one process that has it"
 if [ "$ME" = user ]; then # root may look into every process
 	readable() { "${UNCAP[@]}" "$PYTHON" -c "import sys; open(f'/proc/{sys.argv[1]}/mem', 'rb')" "$1"; }
 	refused "its memory is not even its own user's to open" readable "$it"
-	sleep 5 &
+	"${UNCAP[@]}" sleep 5 & # with as few capabilities as who looks
 	ok "control: that of another process of the user is" readable $!
 	kill $!
 fi
