@@ -2,7 +2,7 @@
 /* clang-format off */
 #define STEPS_CORDON(X) \
 	X(cordon_policy_new) X(cordon_plan_new) X(cordon_run) X(prepare_box) X(owner_name) \
-	X(inside_begin) X(inside_setup) X(root_build) X(inside_become_payload) \
+	X(inside_begin) X(inside_setup) X(root_begin) X(root_build) X(inside_become_payload) \
 	X(cgroup_probe) X(cgroup_create) X(cgroup_join) X(cgroup_read_usage) X(cgroup_destroy) \
 	X(lasting_undo) X(lasting_sweep) X(userns_write_maps) X(netns_enter_new) X(netns_enter) \
 	X(process_close_others) X(process_reset_signals) X(process_end) X(process_new_keyring) \

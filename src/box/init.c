@@ -61,6 +61,8 @@ static pid_t start_payload(struct inside *in)
 	pid = fork();
 	in->gate = gate[pid == 0];
 	fd_close(&gate[pid != 0]);
+	if (pid > 0)
+		process_spread(pid);
 	if (pid)
 		return pid < 0 ? -errno : pid;
 	(void)inside_become_payload(in);
@@ -76,6 +78,8 @@ static int drop(struct inside *in)
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
+	for (int t = 0; in->awaits_cgroup && t < CG_TREES; t++)
+		fd_close(&in->later->procs[t]);
 	fd_close(&in->capture);
 	fd_close(&in->authority);
 	fd_close(&in->proc_net);

@@ -103,9 +103,11 @@ static int setup_capture(struct inside *in)
 	return in->proc_net < 0 ? fail(in, errno, "open /proc/sys/net") : 0;
 }
 
-static int setup_root(struct inside *in)
+static int setup_root_begin(struct inside *in)
 {
-	struct root r = {
+	if (in->plan->level == LEVEL_PROCESS)
+		return 0;
+	*in->root = (struct root){
 		.authority = in->authority,
 		.plan = in->plan,
 		.prepared = in->prepared,
@@ -116,10 +118,30 @@ static int setup_root(struct inside *in)
 		.gid = in->gid,
 		.err = in->err,
 	};
+	return root_begin(in->root);
+}
 
-	if (root_build(&r) < 0)
+/* From the keeper, which makes it meanwhile. Only now is the child forked, when the keeper has nothing left to do: it finds a processor that
+ * is idle. End of file: the keeper failed, and has said why. */
+static int setup_cgroup(struct inside *in)
+{
+	struct link_message m;
+	size_t n;
+
+	if (!in->awaits_cgroup)
+		return 0;
+	*in->later = (struct cgroup)CGROUP_INIT;
+	if (link_receive_fds(in->link, &m, in->later->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
+		_exit(1);
+	in->cgroup = in->later;
+	return 0;
+}
+
+static int setup_root(struct inside *in)
+{
+	if (root_build(in->root) < 0)
 		return -1;
-	fd_close(&r.fd);
+	fd_close(&in->root->fd);
 	return 0;
 }
 
@@ -138,6 +160,7 @@ static int setup_meet(struct inside *in)
 
 	if (fd_recv(in->gate, &byte, 1, &sock, 1, &n) != 1)
 		_exit(1);
+	fd_close(&in->gate);
 	r = n ? netns_enter(sock) : 0;
 	return r < 0 ? fail(in, -r, "join the network namespace") : 0;
 }
@@ -146,7 +169,8 @@ static int setup_open(struct inside *in)
 {
 	int r = fd_send(in->gate, "", 1, &in->tty_slave, in->tty_slave >= 0);
 
-	fd_close(&in->gate);
+	if (r == -EPIPE)
+		_exit(1); /* the child failed, and has said why */
 	return r < 0 ? fail(in, -r, "open the gate") : 0;
 }
 
@@ -213,10 +237,8 @@ static int setup_work(struct inside *in)
 int inside_begin(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "session", setup_session, 0 },
-		{ "identity", setup_identity, 0 },
-		{ "names", setup_names, 0 },
-		{ "capture", setup_capture, 0 },
+		{ "session", setup_session, 0 }, { "identity", setup_identity, 0 }, { "names", setup_names, 0 },
+		{ "capture", setup_capture, 0 }, { "root", setup_root_begin, 0 },   { "cgroup", setup_cgroup, 0 },
 	};
 
 	in->applied |= in->namespaces;
@@ -227,13 +249,13 @@ int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
 		{ "root", setup_root, 0 }, { "terminal", setup_terminal, 0 }, { "root: leave", setup_leave, 0 },
-		{ "meet", setup_meet, 0 }, { "gate", setup_open, 0 },
+		{ "gate", setup_open, 0 }, { "meet", setup_meet, 0 },
 	};
 	static const struct step process_steps[] = {
 		{ "work", setup_work, 0 },
 		{ "terminal", setup_terminal, 0 },
-		{ "meet", setup_meet, 0 },
 		{ "gate", setup_open, 0 },
+		{ "meet", setup_meet, 0 },
 	};
 
 	if (in->plan->level == LEVEL_PROCESS)
@@ -273,35 +295,18 @@ static int payload_network(struct inside *in)
 	return 0;
 }
 
-/* From the keeper, which makes it meanwhile. End of file: it failed, and has said why. */
-static void await_cgroup(struct inside *in, struct cgroup *ret)
-{
-	struct link_message m;
-	size_t n;
-
-	*ret = (struct cgroup)CGROUP_INIT;
-	if (link_receive_fds(in->link, &m, ret->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
-		_exit(1);
-}
-
 static int payload_cgroup(struct inside *in)
 {
-	struct cgroup later;
-	const struct cgroup *cgroup = in->cgroup;
 	int r;
 
-	if (in->awaits_cgroup) {
-		await_cgroup(in, &later);
-		cgroup = &later;
-	}
-	if (!cgroup)
+	if (!in->cgroup)
 		return 0;
 	in->applied |= LAYER_BIT(CGROUP);
-	r = cgroup_join(cgroup);
+	r = cgroup_join(in->cgroup);
 	return r < 0 ? fail(in, -r, "join the cgroup") : 0;
 }
 
-/* From here on init may read from the link, and needs no more than this of us. */
+/* init needs no more than this of us. */
 static int payload_ready(struct inside *in)
 {
 	int r = fd_send(in->gate, "", 1, &in->netns, in->netns >= 0);

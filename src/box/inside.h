@@ -7,10 +7,14 @@
 
 #include "plan/plan.h"
 
+struct root;
+
 struct inside {
 	const struct cordon_plan *plan;
 	const struct cgroup *cgroup;       /* NULL: none (yet) */
-	bool awaits_cgroup;                /* the keeper sends it to the payload's child */
+	bool awaits_cgroup;                /* the keeper sends it while init begins */
+	struct cgroup *later;              /* where it goes then */
+	struct root *root;                 /* while it is being built */
 	int link;                          /* to the keeper */
 	int stdio[3];                      /* the payload's pipes; unused with a terminal */
 	int tty_slave;                     /* -1: none; the child gets it at the gate */

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "box/init.h"
+#include "box/root.h"
 #include "os/probe.h"
 #include "os/process.h"
 #include "os/subid.h"
@@ -108,11 +109,15 @@ static void wipe_environment(void)
 static _Noreturn void become_init(struct keeper *k, int link)
 {
 	struct cordon_error err = { 0 };
+	struct cgroup later;
+	struct root root;
 	bool own_ids = k->plan->level == LEVEL_CONTAINER && (k->plan->layers & LAYER_BIT(USERNS));
 	struct inside in = {
 		.plan = k->plan,
 		.cgroup = k->has_cgroup ? &k->cgroup : NULL,
 		.awaits_cgroup = cgroup_comes_later(k->plan),
+		.later = &later,
+		.root = &root,
 		.link = link,
 		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
 		.tty_slave = -1,
@@ -184,6 +189,7 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
 		become_init(k, link);
 	if (pid > 0) {
 		k->init_pid = pid;
+		process_spread(pid);
 		return 0;
 	}
 	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy,

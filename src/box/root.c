@@ -552,14 +552,33 @@ int root_leave_host(struct cordon_error *err)
 	return n < 0 ? cordon_fail(err, CORDON_SYSTEM, -n, "leave the host's root") : 0;
 }
 
-int root_build(struct root *r)
+struct root_step {
+	const char *name;
+	int (*run)(struct root *r);
+};
+
+static int run_steps(struct root *r, const struct root_step *steps, size_t n)
 {
-	static const struct {
-		const char *name;
-		int (*run)(struct root *r);
-	} steps[] = {
+	for (size_t i = 0; i < n; i++)
+		if (steps[i].run(r) < 0)
+			return fail_step(r->err, steps[i].name);
+	return 0;
+}
+
+int root_begin(struct root *r)
+{
+	static const struct root_step steps[] = {
 		{ "root: skeleton", root_skeleton },
 		{ "root: system", root_system },
+	};
+
+	r->fd = -1;
+	return run_steps(r, steps, ARRAY_LEN(steps));
+}
+
+int root_build(struct root *r)
+{
+	static const struct root_step steps[] = {
 		{ "root: etc", root_etc },
 		{ "root: certificates", root_certificates },
 		{ "root: sys", root_sys },
@@ -573,9 +592,5 @@ int root_build(struct root *r)
 		{ "root: enter", root_enter }, /* last: what comes before needs the host's files */
 	};
 
-	r->fd = -1;
-	for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-		if (steps[i].run(r) < 0)
-			return fail_step(r->err, steps[i].name);
-	return 0;
+	return run_steps(r, steps, ARRAY_LEN(steps));
 }

@@ -21,7 +21,9 @@ struct root {
 	struct cordon_error *err;
 };
 
-/* Builds the tree and makes it the root; r->fd stays open on it. Needs: mount namespace of its own, mapped ids. The host's
+/* The first part: an empty root with the system in it. */
+int root_begin(struct root *r);
+/* Builds the rest of the tree and makes it the root; r->fd stays open on it. Needs: mount namespace of its own, mapped ids. The host's
  * tree is still attached, out of sight, until root_leave_host(): the kernel takes its time for that (an RCU grace period), and
  * the payload's child can get ready meanwhile. Takes away: the host's files. */
 int root_build(struct root *r);

@@ -40,6 +40,19 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd)
 	return (pid_t)pid;
 }
 
+void process_spread(pid_t pid)
+{
+	cpu_set_t all, others;
+	unsigned here;
+
+	if (sched_getaffinity(0, sizeof(all), &all) < 0 || CPU_COUNT(&all) < 2 || getcpu(&here, NULL) < 0)
+		return;
+	others = all;
+	CPU_CLR(here, &others);
+	if (sched_setaffinity(pid, sizeof(others), &others) == 0)
+		(void)sched_setaffinity(pid, sizeof(all), &all);
+}
+
 int process_signal(int pidfd, int sig)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) < 0 ? -errno : 0;

@@ -10,6 +10,9 @@
 /* fork with namespace flags; *ret_pidfd is close-on-exec. Returns the pid, 0 in the child, or -errno. The caller must have
  * one thread. */
 pid_t process_clone(uint64_t flags, int *ret_pidfd);
+/* Lets a child that was just forked begin on another processor than ours, where there is one. A kernel that packs short tasks onto one
+ * would let it wait until we block, and what was meant to go side by side would go in turns. A hint: nothing depends on it. */
+void process_spread(pid_t pid);
 int process_signal(int pidfd, int sig);
 /* Waits for the child behind pidfd; *ret_status as from waitpid. */
 int process_wait(int pidfd, int *ret_status);
