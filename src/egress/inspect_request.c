@@ -223,8 +223,9 @@ static enum inspect_step refuse_by_rules(struct inspect *x, const struct asked *
 		return inspect_answer(x, 403, NET_REFUSED, "run without --net-read-only",
 				      "the network is read-only: %s is not GET, HEAD or OPTIONS", method);
 	if (!asked->is_normal)
-		return refuse(x, "the path is ambiguous (encoded slashes, backslashes, dots above the root and the like), "
-				 "and the rule looks at paths");
+		return refuse(x,
+			      "the path is ambiguous (encoded slashes, backslashes, dots above the root and the like), "
+			      "and the rule looks at paths");
 	snprintf(allow, sizeof(allow), "a rule for %s with methods: [%s] and paths: [\"%s\"]", x->name, method,
 		 x->request.path);
 	return inspect_answer(x, 403, NET_REFUSED, allow, "no rule for this host takes this method and path");
