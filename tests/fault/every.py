@@ -35,7 +35,7 @@ HARMLESS = [re.compile(x) for x in (
     r"-(mount|entry) (/etc|/sys|//sys)[/ ]",                  # a convenience of the host that cannot be opened is left out
     r"[-+]mount /opt/world ro,nosuid,nodev,[a-z,]*",          # without an idmap it is readable as far as anyone may read it
     r"[-+](cgroup : |group unified|cgroup :cpuacct|group cpuacct)",
-    r"[-+](cgroup :blkio|group blkio|limit blkio)",           # v1 disk rates come once a run has lasted a moment
+    r"[-+](cgroup :(blkio|cpu)\b|group (blkio|cpu)\b|limit (blkio|cpu))",  # v1: rates and the CPU share come once a run has lasted a moment
 )]
 count = failed = 0
 workers = iter(range(JOBS))
