@@ -28,7 +28,7 @@ CFLAGS_ALL := -std=gnu17 $(CFLAGS_$(V)) $(HARDEN) $(WARN) -fPIC -fvisibility=hid
 CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev
 LIBS := -lfyaml -lidn2 -lunistring
 
-LIB_SRC := $(sort $(wildcard src/base/*.c src/net/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
+LIB_SRC := $(sort $(wildcard src/base/*.c src/net/*.c src/stream/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN_SRC := $(GEN)/presets.c $(GEN)/seccomp_filters.c
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(GEN_SRC:$(GEN)/%.c=$(B)/gen/%.o)

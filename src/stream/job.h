@@ -1,0 +1,32 @@
+/* What cordon-init is to do, as the keeper tells it: encoded into FRAME_JOB pieces. Pure. */
+#ifndef STREAM_JOB_H
+#define STREAM_JOB_H
+
+#include "base/str.h"
+
+enum { STREAM_JOB_MAX = 8 << 20 }; /* the kernel's own bound on argv and environment is 6 MiB */
+
+enum {
+	STREAM_STRICT = 1,        /* process.syscalls: strict */
+	STREAM_LANDLOCK = 2,      /* must be there */
+	STREAM_NOTIFY_NEEDED = 4, /* refused calls must be told; otherwise they are told where the kernel can */
+	STREAM_NO_SOCKETS = 8,
+};
+
+struct stream_job {
+	uint32_t flags;
+	uint64_t open_files, file_size_bytes, cpu_seconds; /* rlimits of the payload */
+	uint64_t copy_bytes, copy_files;                   /* how much may be copied in */
+	char *workdir, *path;                              /* path: where programs are looked for */
+	struct strv argv, env;
+	struct strv grants;    /* Landlock: "r", "x", "w", "d" in any number, a blank, a path */
+	struct strv ins, outs; /* paths in the box that ENTRY's index speaks of */
+	struct strv disks;     /* paths whose file systems may be full at the end */
+};
+
+void stream_job_put(struct str *out, const struct stream_job *job); /* not in frames yet */
+/* 0, or -EPROTO: *ret is empty then. argv has at least one string. */
+int stream_job_get(const void *data, size_t len, struct stream_job *ret);
+void stream_job_done(struct stream_job *job);
+
+#endif
