@@ -39,6 +39,7 @@ struct resolve_request {
 	resolve_fn *fn; /* NULL: cancelled */
 	void *data;
 	bool pending; /* c-ares still has it */
+	bool joined;  /* waits for another's answer to the same question */
 	char name[HOSTNAME_SIZE];
 	struct resolve_answer answer;
 	struct loop_timer tell;
@@ -240,6 +241,16 @@ static int collect(struct resolve_answer *answer, const struct ares_addrinfo *in
 	return ttl_s;
 }
 
+static void tell_joined(const struct resolve_request *request)
+{
+	for (struct resolve_request *r = request->resolver->requests; r; r = r->next)
+		if (r->joined && strcmp(r->name, request->name) == 0) {
+			r->joined = false;
+			r->answer = request->answer;
+			(void)loop_timer_set(request->resolver->loop, &r->tell, 0);
+		}
+}
+
 static void request_done(void *arg, int status, int timeouts, struct ares_addrinfo *info)
 {
 	struct resolve_request *request = arg;
@@ -264,11 +275,21 @@ static void request_done(void *arg, int status, int timeouts, struct ares_addrin
 			      : status == ARES_ECONNREFUSED ? "no name server could be reached"
 							    : ares_strerror(status);
 	}
+	tell_joined(request);
 	/* Where memory runs out here, it ends by the connection's timeout. */
 	if (request->fn)
 		(void)loop_timer_set(request->resolver->loop, &request->tell, 0);
 	else
 		request_free(request);
+}
+
+/* A thousand connections at once are one question, also where its answer may not be kept. */
+static bool is_asked(const struct resolve_request *request)
+{
+	for (const struct resolve_request *r = request->resolver->requests; r; r = r->next)
+		if (r != request && r->pending && strcmp(r->name, request->name) == 0)
+			return true;
+	return false;
 }
 
 struct resolve_request *resolve_start(struct resolver *resolver, const char *name, resolve_fn *fn, void *data)
@@ -293,6 +314,9 @@ struct resolve_request *resolve_start(struct resolver *resolver, const char *nam
 		(void)loop_timer_set(resolver->loop, &request->tell, 0);
 		return request;
 	}
+	request->joined = is_asked(request);
+	if (request->joined)
+		return request;
 	request->pending = true;
 	ares_getaddrinfo(resolver->channel, name, NULL, &hints, request_done, request);
 	set_timer(resolver);
