@@ -26,7 +26,7 @@ trap 'exit 130' INT TERM
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
-rm -f "$build"/*.tsv "$build"/held-*.txt "$build"/*.steps "$build/notes"
+rm -f "$build"/*.svg "$build"/*.tsv "$build"/held-*.txt "$build"/*.steps "$build/notes"
 : >"$build/notes"
 
 as=()       # what puts a command under the user who measures
