@@ -25,7 +25,7 @@ STATIC_coverage :=
 CFLAGS_ALL := -std=gnu17 $(CFLAGS_$(V)) $(HARDEN) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(CFLAGS)
 
 # What the core is built with, and what it is linked with.
-CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev
+CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev libcurl4-openssl-dev libjansson-dev
 LIBS := -lfyaml -lidn2 -lunistring
 
 LIB_SRC := $(sort $(wildcard src/base/*.c src/net/*.c src/stream/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))

@@ -16,6 +16,7 @@ install: all
 		$(DATADIR)/cordon/profiles $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(B)/cordon $(DESTDIR)$(PREFIX)/bin/cordon
 	$(INSTALL) -m 755 $(B)/cordon-egress $(DESTDIR)$(LIBEXECDIR)/cordon-egress
+	$(INSTALL) -m 755 $(B)/cordon-engine $(DESTDIR)$(LIBEXECDIR)/cordon-engine
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0
 	ln -sfn libcordon.so.0 $(DESTDIR)$(LIBDIR)/libcordon.so
 	$(INSTALL) -m 644 $(B)/libcordon.a $(DESTDIR)$(LIBDIR)/libcordon.a

@@ -1,0 +1,31 @@
+/*
+ * One container of a foreign engine, from start to removal. A family of engines is one function, which returns when nothing is left of
+ * the container: 0 with `exited` filled, or -1. Runs in cordon-engine, with the caller's rights.
+ */
+#ifndef ENGINE_DRIVER_H
+#define ENGINE_DRIVER_H
+
+#include "engine/spec.h"
+#include "stream/engine.h"
+
+struct driver {
+	const char *engine; /* "crun" */
+	struct spec spec;
+	int stream, control;
+	struct engine_created created;
+	struct engine_exited exited;
+	bool is_gone; /* the keeper is: nothing is told any more */
+};
+
+int oci_drive(struct driver *d, struct cordon_error *err);
+int docker_drive(struct driver *d, struct cordon_error *err);
+
+/* What the keeper wants next: ENGINE_KILL also at its end; 0: nothing. */
+unsigned control_next(struct driver *d);
+void control_tell_created(struct driver *d);
+/* d->exited as it is: ENGINE_STATS or ENGINE_EXITED. */
+void control_tell_numbers(struct driver *d, enum engine_packet_type type);
+void control_tell_error(struct driver *d, const struct cordon_error *error);
+void control_tell_progress(struct driver *d, const struct engine_progress *progress);
+
+#endif

@@ -1,0 +1,468 @@
+/*
+ * Driving an OCI runtime: crun, runc or runsc.
+ *
+ * The control group is ours (os/cgroup.h), not the runtime's: made before, with its limits, so that v1, v2 and hybrid hosts are one
+ * thing, its numbers are still there when the container has gone, and killing needs nobody's help. crun and runsc are started
+ * in it and make none of their own; runc insists and is given the same path. The runtime is called once, detached: it ends when init
+ * runs, init becomes our child (we are a subreaper), has the stream as stdin and stdout, and its end is seen by pidfd.
+ */
+#include "engine/oci.h"
+
+#include "base/fd.h"
+#include "base/str.h"
+#include "os/process.h"
+#include "os/subid.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SAID_SIZE = 512, END_MS = 5000 };
+
+struct oci {
+	struct driver *d;
+	struct oci_dir dir;
+	struct cgroup_host host;
+	struct cgroup cgroup;
+	bool has_cgroup;
+	char program[512], state[640], pid_file[512];
+	int proc; /* pidfd of init (runsc: of its sandbox) */
+	bool is_runc, is_gvisor;
+};
+
+static bool is_hybrid(const struct cgroup_host *host)
+{
+	return host->mode == CGROUP_V1 && access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0;
+}
+
+/* ---- the group ---- */
+
+/* runc wants one path for all trees: ours has it where every group is at the top of its tree. */
+static bool is_at_top(const struct cgroup_host *host)
+{
+	for (int t = 0; t < CG_TREES; t++) {
+		const char *rest = host->parent[t];
+
+		if (!*rest)
+			continue;
+		if (!str_starts(rest, "/sys/fs/cgroup/"))
+			return false;
+		rest += strlen("/sys/fs/cgroup/");
+		if (host->mode == CGROUP_V1)
+			rest = strchr(rest, '/') ? strchr(rest, '/') + 1 : rest;
+		if (strcmp(rest, "cordon") != 0)
+			return false;
+	}
+	return true;
+}
+
+static unsigned lacking(const struct cgroup_limits *l, unsigned can)
+{
+	return (l->memory_bytes && !(can & CGROUP_CAN_MEMORY) ? ENGINE_LACKS_MEMORY : 0u) |
+	       (l->processes && !(can & CGROUP_CAN_PIDS) ? ENGINE_LACKS_PROCESSES : 0u) |
+	       (l->cpu_milli && !(can & CGROUP_CAN_CPU) ? ENGINE_LACKS_CPU : 0u) |
+	       ((l->read_bps || l->write_bps) && !(can & CGROUP_CAN_IO) ? ENGINE_LACKS_DISK_RATE : 0u);
+}
+
+/* What cannot be held is told, not refused: whether it may be missing is the plan's to say. */
+static int make_group(struct oci *o, struct cordon_error *err)
+{
+	const struct spec_limits *want = &o->d->spec.limits;
+	struct cgroup_limits l = { .memory_bytes = want->memory_bytes,
+				   .processes = want->processes,
+				   .cpu_milli = want->cpu_milli,
+				   .read_bps = want->read_bps,
+				   .write_bps = want->write_bps };
+	unsigned lacks;
+	int r;
+
+	cgroup_probe(&o->host);
+	cgroup_sweep(&o->host, 0);
+	if (o->host.mode == CGROUP_NONE || o->host.needs_scope)
+		o->host.can = 0;
+	/* A process of the container is not one of the host in gVisor: its own threads would be counted. */
+	if (o->is_gvisor)
+		o->host.can &= ~(unsigned)CGROUP_CAN_PIDS;
+	lacks = lacking(&l, o->host.can);
+	o->d->created.lacks |= lacks;
+	l.memory_bytes = lacks & ENGINE_LACKS_MEMORY ? 0 : l.memory_bytes;
+	l.processes = lacks & ENGINE_LACKS_PROCESSES ? 0 : l.processes;
+	l.cpu_milli = lacks & ENGINE_LACKS_CPU ? 0 : l.cpu_milli;
+	if (lacks & ENGINE_LACKS_DISK_RATE)
+		l.read_bps = l.write_bps = 0;
+	if (!o->host.can)
+		return 0;
+	r = cgroup_create(&o->cgroup, &o->host, o->d->spec.owner, &l);
+	o->has_cgroup = r == 0;
+	r = r < 0 ? r : cgroup_add_later(&o->cgroup, &l);
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "make the control group of the container") : 0;
+}
+
+static void read_numbers(struct oci *o)
+{
+	struct engine_exited *e = &o->d->exited;
+	struct cgroup_usage usage = { 0 };
+
+	if (!o->has_cgroup || cgroup_read_usage(&o->cgroup, &usage) < 0)
+		return;
+	e->oom = usage.oom_kills > 0;
+	e->memory_peak_bytes = usage.memory_peak_bytes;
+	e->cpu_us = usage.cpu_us;
+	e->process_refusals = usage.process_refusals;
+}
+
+/* ---- ids ---- */
+
+static json_t *one_range(unsigned inside, unsigned outside)
+{
+	return json_pack("{s:I, s:I, s:i}", "inside", (json_int_t)inside, "outside", (json_int_t)outside, "count", 1);
+}
+
+/* An ordinary user: init is the caller, and the container's root is a subordinate id. Without any, init is the container's root, which
+ * has no capability there and is the caller all the same. */
+static int map_caller(struct oci *o, struct oci_config *c, struct cordon_error *err)
+{
+	unsigned uid = (unsigned)geteuid(), gid = (unsigned)getegid();
+	uid_t subuid;
+	gid_t subgid;
+
+	if (subid_find(geteuid(), &subuid, &subgid) == 0) {
+		c->uid_map = json_pack("[o, o]", one_range(0, subuid), one_range(c->uid, uid));
+		c->gid_map = json_pack("[o, o]", one_range(0, subgid), one_range(c->gid, gid));
+	} else {
+		c->uid = c->gid = 0;
+		c->uid_map = json_pack("[o]", one_range(0, uid));
+		c->gid_map = json_pack("[o]", one_range(0, gid));
+		snprintf(o->d->created.detail, sizeof(o->d->created.detail),
+			 "no subordinate ids: uid 0 in the container");
+	}
+	return c->uid_map && c->gid_map ? 0 : fail_memory(err);
+}
+
+static int choose_ids(struct oci *o, struct oci_config *c, struct cordon_error *err)
+{
+	const struct spec *s = &o->d->spec;
+
+	c->uid = s->uid;
+	c->gid = s->gid;
+	if (s->uid_map) {
+		c->uid_map = json_incref(s->uid_map);
+		c->gid_map = json_incref(s->gid_map);
+		return 0;
+	}
+	if (geteuid() != 0)
+		return map_caller(o, c, err);
+	return cordon_fail(err, CORDON_INTERNAL, 0, "a container started by root needs a map of ids");
+}
+
+/* ---- starting ---- */
+
+static int write_config(struct oci *o, struct cordon_error *err)
+{
+	char path[128];
+	struct oci_config c = { .spec = &o->d->spec, .root = o->dir.root, .is_gvisor = o->is_gvisor };
+	json_t *config = NULL;
+	int r = choose_ids(o, &c, err);
+
+	snprintf(path, sizeof(path), "%s%s", is_at_top(&o->host) ? "/cordon/" : "", o->d->spec.owner);
+	if (o->is_runc && o->has_cgroup)
+		c.cgroups_path = path;
+	if (r == 0) {
+		config = oci_config_new(&c);
+		r = oci_dir_write(&o->dir, config, err);
+	}
+	json_decref(config);
+	json_decref(c.uid_map);
+	json_decref(c.gid_map);
+	return r;
+}
+
+/* The arguments before the verb. */
+static size_t common_args(const struct oci *o, const char **argv)
+{
+	size_t n = 0;
+
+	argv[n++] = o->d->engine;
+	argv[n++] = "--root";
+	argv[n++] = o->state;
+	if (o->is_gvisor) {
+		argv[n++] = "--ignore-cgroups";
+		argv[n++] = "--network=none";
+		argv[n++] = "--host-uds=none";
+		if (o->d->spec.platform) {
+			argv[n++] = "--platform";
+			argv[n++] = o->d->spec.platform;
+		}
+		if (geteuid() != 0)
+			argv[n++] = "--rootless";
+	} else if (!o->is_runc) {
+		argv[n++] = "--cgroup-manager=disabled";
+	}
+	return n;
+}
+
+static void fill_call(const struct oci *o, struct oci_call *call, const char *const *argv)
+{
+	*call = (struct oci_call){ .program = o->program,
+				   .argv = argv,
+				   .stdio = -1,
+				   .hide_unified =
+					   geteuid() == 0 && strcmp(o->d->engine, "crun") == 0 && is_hybrid(&o->host) };
+}
+
+static int start_runtime(struct oci *o, struct cordon_error *err)
+{
+	const char *argv[24];
+	size_t n = common_args(o, argv);
+	char said[SAID_SIZE] = "";
+	struct oci_call call;
+	int r;
+
+	argv[n++] = "run";
+	argv[n++] = "--detach";
+	argv[n++] = "--pid-file";
+	argv[n++] = o->pid_file;
+	argv[n++] = "--bundle";
+	argv[n++] = o->dir.path;
+	argv[n++] = o->d->spec.owner;
+	argv[n] = NULL;
+	fill_call(o, &call, argv);
+	call.stdio = o->d->stream;
+	call.driver = o->d;
+	call.said = said;
+	call.said_size = sizeof(said);
+	call.cgroup = o->has_cgroup && (!o->is_runc || !is_at_top(&o->host)) ? &o->cgroup : NULL;
+	r = oci_call(&call);
+	if (r == 0)
+		return 0;
+	if (r == -ECANCELED)
+		return cordon_fail(err, CORDON_SYSTEM, 0, "cancelled while %s started the container", o->d->engine);
+	read_numbers(o);
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "call %s", o->program);
+	if (o->d->exited.oom) {
+		cordon_fail(err, CORDON_SYSTEM, 0, "limits.memory is too small for %s to start in", o->d->engine);
+		return fail_hint(err, "give the box more memory");
+	}
+	if (WIFSIGNALED(r))
+		return cordon_fail(err, CORDON_SYSTEM, 0, "%s was killed by signal %d: %s", o->d->engine, WTERMSIG(r),
+				   said);
+	return cordon_fail(err, CORDON_SYSTEM, 0, "%s could not start the container: %s", o->d->engine,
+			   *said ? said : "it did not say why");
+}
+
+static int find_init(struct oci *o, struct cordon_error *err)
+{
+	char text[32];
+	ssize_t n = fd_read_file_at(AT_FDCWD, o->pid_file, text, sizeof(text));
+	long pid = n > 0 ? strtol(text, NULL, 10) : 0;
+
+	if (pid <= 0)
+		return cordon_fail(err, CORDON_SYSTEM, n < 0 ? (int)-n : 0, "%s did not say which process it started",
+				   o->d->engine);
+	o->proc = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	if (o->proc < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "find the container's process %ld", pid);
+	o->d->created.init_pid = (int32_t)pid;
+	return 0;
+}
+
+/* What identifies the program as it is installed. */
+static void program_key(const struct oci *o, char *buf, size_t size)
+{
+	struct stat st = { 0 };
+
+	(void)stat(o->program, &st);
+	snprintf(buf, size, "%llu-%lld-%lld.%ld ", (unsigned long long)st.st_ino, (long long)st.st_size,
+		 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+}
+
+/* "crun version 1.8.1" of the first line. */
+static void ask_version(struct oci *o, char *ret, size_t size)
+{
+	const char *argv[] = { o->d->engine, "--version", NULL };
+	auto_close int out = memfd_create("version", MFD_CLOEXEC);
+	struct oci_call call = { .program = o->program, .argv = argv, .stdio = out };
+	char text[256], *word;
+
+	ret[0] = '\0';
+	if (out < 0 || oci_call(&call) != 0 || lseek(out, 0, SEEK_SET) < 0)
+		return;
+	text[0] = '\0';
+	if (fd_read_full(out, text, sizeof(text) - 1) <= 0)
+		return;
+	word = strstr(text, "version ");
+	if (word)
+		snprintf(ret, size, "%.*s", (int)strcspn(word + 8, " \n"), word + 8);
+}
+
+/* Asked once for each program and kept beside the containers: asking takes as long as a good part of starting. */
+static void find_version(struct oci *o)
+{
+	struct engine_created *c = &o->d->created;
+	char key[96], path[320], text[192] = "", version[64];
+
+	snprintf(path, sizeof(path), "%s/version-%s", o->dir.top, o->d->engine);
+	program_key(o, key, sizeof(key));
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0 && str_starts(text, key)) {
+		snprintf(c->version, sizeof(c->version), "%s %.64s", o->d->engine, text + strlen(key));
+		return;
+	}
+	ask_version(o, version, sizeof(version));
+	snprintf(c->version, sizeof(c->version), "%s%s%s", o->d->engine, *version ? " " : "", version);
+	snprintf(text, sizeof(text), "%s%s", key, version);
+	if (*version) {
+		auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+		if (fd >= 0)
+			(void)fd_write_all(fd, text, strlen(text));
+	}
+}
+
+static int start(struct oci *o, struct cordon_error *err)
+{
+	struct driver *d = o->d;
+
+	if (oci_find(d, d->engine, o->program, sizeof(o->program), err) < 0 || oci_dir_make(&o->dir, d, err) < 0)
+		return -1;
+	snprintf(o->state, sizeof(o->state), "%s/%s", o->dir.path, d->engine);
+	snprintf(o->pid_file, sizeof(o->pid_file), "%s/pid", o->dir.path);
+	if (oci_dir_root(&o->dir, d, err) < 0 || make_group(o, err) < 0 || write_config(o, err) < 0 ||
+	    start_runtime(o, err) < 0 || find_init(o, err) < 0)
+		return -1;
+	close(d->stream); /* its end is the container's alone */
+	d->stream = -1;
+	d->created.is_local = 1;
+	snprintf(d->created.id, sizeof(d->created.id), "%s", d->spec.owner);
+	find_version(o);
+	return 0;
+}
+
+/* ---- running and ending ---- */
+
+static void kill_all(struct oci *o)
+{
+	if (o->proc >= 0)
+		(void)process_signal(o->proc, SIGKILL);
+	if (o->has_cgroup)
+		(void)cgroup_kill(&o->cgroup);
+}
+
+static void pause_all(struct oci *o, bool paused)
+{
+	struct cordon_error err = { 0 };
+	int r = o->has_cgroup ? cgroup_freeze(&o->cgroup, paused) : -EOPNOTSUPP;
+
+	if (r < 0) {
+		cordon_fail(&err, CORDON_UNAVAILABLE, -r, "pause a container of %s on this host", o->d->engine);
+		control_tell_error(o->d, &err);
+		return;
+	}
+	o->d->exited.paused = paused;
+	read_numbers(o);
+	control_tell_numbers(o->d, ENGINE_STATS);
+}
+
+static void obey(struct oci *o)
+{
+	switch (control_next(o->d)) {
+	case ENGINE_KILL:
+		kill_all(o);
+		break;
+	case ENGINE_STAT:
+		read_numbers(o);
+		control_tell_numbers(o->d, ENGINE_STATS);
+		break;
+	case ENGINE_PAUSE:
+		pause_all(o, true);
+		break;
+	case ENGINE_RESUME:
+		pause_all(o, false);
+		break;
+	default:
+		break;
+	}
+}
+
+static void run(struct oci *o)
+{
+	struct engine_exited *e = &o->d->exited;
+	struct pollfd fds[2];
+	int status = 0;
+
+	do {
+		fds[0] = (struct pollfd){ .fd = o->proc, .events = POLLIN };
+		fds[1] = (struct pollfd){ .fd = o->d->is_gone ? -1 : o->d->control, .events = POLLIN };
+		(void)poll(fds, ARRAY_LEN(fds), -1);
+		if (fds[1].revents)
+			obey(o);
+	} while (!fds[0].revents);
+	e->has_status = process_wait(o->proc, &status) == 0;
+	e->status = status;
+	/* gVisor's sandbox ends as a shell would: a signal is 128 and its number. */
+	if (o->is_gvisor && e->has_status && WIFEXITED(status) && WEXITSTATUS(status) > 128)
+		e->status = WEXITSTATUS(status) - 128;
+	fd_close(&o->proc);
+}
+
+/* runc and runsc have made more than a directory: groups, a second process. */
+static void delete (struct oci *o)
+{
+	const char *argv[24];
+	size_t n = common_args(o, argv);
+	struct oci_call call;
+
+	argv[n++] = "delete";
+	argv[n++] = "--force";
+	argv[n++] = o->d->spec.owner;
+	argv[n] = NULL;
+	fill_call(o, &call, argv);
+	if (o->program[0] && o->state[0])
+		(void)oci_call(&call);
+}
+
+static void undo(struct oci *o, bool is_clean)
+{
+	int status;
+
+	kill_all(o);
+	if (o->proc >= 0)
+		(void)process_wait(o->proc, &status);
+	fd_close(&o->proc);
+	if (!is_clean || o->is_runc || o->is_gvisor)
+		delete (o);
+	while (waitpid(-1, &status, WNOHANG) > 0)
+		;
+	if (o->has_cgroup)
+		(void)cgroup_destroy(&o->cgroup);
+	oci_dir_remove(&o->dir);
+}
+
+int oci_drive(struct driver *d, struct cordon_error *err)
+{
+	struct oci o = { .d = d,
+			 .cgroup = CGROUP_INIT,
+			 .proc = -1,
+			 .is_runc = strcmp(d->engine, "runc") == 0,
+			 .is_gvisor = strcmp(d->engine, "runsc") == 0 };
+	int r;
+
+	oci_dir_sweep(d);
+	r = start(&o, err);
+	if (r == 0) {
+		control_tell_created(d);
+		run(&o);
+		read_numbers(&o);
+	}
+	undo(&o, r == 0);
+	return r;
+}

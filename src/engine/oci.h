@@ -1,0 +1,48 @@
+/* The parts of driving an OCI runtime (crun, runc, runsc). Runs in cordon-engine, with the caller's rights. */
+#ifndef ENGINE_OCI_H
+#define ENGINE_OCI_H
+
+#include "engine/driver.h"
+#include "os/cgroup.h"
+
+/* config.json of a bundle. root is the directory of the root file system, cgroups_path may be NULL. NULL: memory ran out. Pure. */
+struct oci_config {
+	const struct spec *spec;
+	const char *root, *cgroups_path;
+	unsigned uid, gid; /* of init in the container */
+	json_t *uid_map, *gid_map;
+	bool is_gvisor; /* has its own kernel: what hides the host's is not wanted */
+};
+json_t *oci_config_new(const struct oci_config *config);
+
+/* The directory of one container, DIR/OWNER: config.json, the runtime's own state in DIR/OWNER/ENGINE, mount points. */
+struct oci_dir {
+	char top[256], path[384];
+	bool has_overlay;
+	char root[4096]; /* of the root file system, as the runtime gets it */
+};
+int oci_dir_make(struct oci_dir *dir, const struct driver *d, struct cordon_error *err);
+/* A root in which everything has a place to be mounted at: the given directory where it has, else an overlay of the missing ones. */
+int oci_dir_root(struct oci_dir *dir, const struct driver *d, struct cordon_error *err);
+int oci_dir_write(const struct oci_dir *dir, const json_t *config, struct cordon_error *err);
+void oci_dir_remove(struct oci_dir *dir);
+/* Containers whose owner is gone. */
+void oci_dir_sweep(const struct driver *d);
+
+/* The runtime's program with arguments, waited for. */
+struct oci_call {
+	const char *program;
+	const char *const *argv;     /* with the name, NULL-terminated */
+	int stdio;                   /* its stdin and stdout; -1: nothing */
+	const struct cgroup *cgroup; /* joined before; or NULL */
+	bool hide_unified;           /* crun refuses hybrid hosts: the unified tree is taken out of its sight */
+	struct driver *driver;       /* a keeper that goes meanwhile ends it; NULL: nobody watches */
+	char *said;                  /* the last lines of its stderr, printable; said_size bytes */
+	size_t said_size;
+};
+/* Its status as from waitpid, or -errno (-ETIMEDOUT, -ECANCELED after the keeper went). */
+int oci_call(const struct oci_call *call);
+/* Where the runtime's program is; -1 where it is not. */
+int oci_find(const struct driver *d, const char *engine, char *buf, size_t size, struct cordon_error *err);
+
+#endif
