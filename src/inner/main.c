@@ -1,0 +1,219 @@
+/*
+ * cordon-init: see inner.h. Takes the job and the files that go in, starts the payload, serves it, hands files out, and ends. Everything
+ * in its container ends with it. Runs with the rights of the payload's user, which it never had more than.
+ */
+#include "inner/inner.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "os/caps.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The kernel ends the rest of the pid namespace with its pid 1. */
+static _Noreturn void leave(int status)
+{
+	_exit(status);
+}
+
+void inner_flush(struct inner *n, bool wait)
+{
+	while (n->queue_at < n->queue.len) {
+		ssize_t put = write(n->out, n->queue.data + n->queue_at, n->queue.len - n->queue_at);
+		struct pollfd room = { .fd = n->out, .events = POLLOUT };
+
+		if (put >= 0) {
+			n->queue_at += (size_t)put;
+		} else if (errno == EAGAIN && wait) {
+			(void)poll(&room, 1, -1);
+		} else if (errno == EAGAIN) {
+			memmove(n->queue.data, n->queue.data + n->queue_at, n->queue.len - n->queue_at);
+			n->queue.len -= n->queue_at; /* what was written must not pile up */
+			n->queue_at = 0;
+			return;
+		} else if (errno != EINTR) {
+			leave(1);
+		}
+	}
+	if (n->queue.failed)
+		leave(1); /* a stream with a hole in it says nothing */
+	n->queue.len = n->queue_at = 0;
+}
+
+_Noreturn void inner_give_up(struct inner *n, const struct cordon_error *err)
+{
+	frame_put_error(&n->queue, err);
+	inner_flush(n, true);
+	leave(1);
+}
+
+bool inner_read(struct inner *n)
+{
+	size_t room;
+	void *to = frame_room(&n->reader, &room);
+	ssize_t got = read(n->in, to, room);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (got <= 0)
+		leave(0);
+	frame_added(&n->reader, (size_t)got);
+	return true;
+}
+
+static _Noreturn void bad_stream(struct inner *n)
+{
+	struct cordon_error err = { 0 };
+
+	cordon_fail(&err, CORDON_SYSTEM, EPROTO, "the keeper said something that cannot be");
+	(void)fail_step(&err, "stream");
+	inner_give_up(n, &err);
+}
+
+static void next_frame(struct inner *n, struct frame *ret)
+{
+	int r;
+
+	while ((r = frame_next(&n->reader, ret)) == 0) {
+		struct pollfd p = { .fd = n->in, .events = POLLIN };
+
+		(void)poll(&p, 1, -1);
+		(void)inner_read(n);
+	}
+	if (r < 0)
+		bad_stream(n);
+}
+
+/* ---- before the payload ---- */
+
+/* The stream out of the way of stdio, and nothing else that the engine may have left open. */
+static int take_stream(struct inner *n)
+{
+	int keep[2], null;
+
+	n->in = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	n->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (n->in < 0 || n->out < 0 || null < 0)
+		return -errno;
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			return -errno;
+	keep[0] = n->in;
+	keep[1] = n->out;
+	if (process_close_others(keep, 2) == -ENOSYS)
+		for (int fd = 3; fd < 1024; fd++)
+			if (fd != n->in && fd != n->out)
+				(void)close(fd);
+	if (fd_set_nonblock(n->in, true) < 0 || fd_set_nonblock(n->out, true) < 0)
+		return -EBADF;
+	return 0;
+}
+
+/* pid 1, since everything ends with it and kill(-1) must reach nobody else; no rights, since it shares its id with the payload. */
+static int check_place(struct cordon_error *err)
+{
+	if (getpid() != 1)
+		return cordon_fail(err, CORDON_SYSTEM, 0, "cordon-init is not the first process of its container");
+	if (getuid() == 0 || geteuid() == 0)
+		return cordon_fail(err, CORDON_DENIED, 0, "cordon-init was started as root of its container");
+	return 0;
+}
+
+static int settle(struct cordon_error *err)
+{
+	struct sigaction ignore = { .sa_handler = SIG_IGN };
+	int r;
+
+	process_reset_signals();
+	(void)sigaction(SIGPIPE, &ignore, NULL);
+	process_set_name("cordon-init");
+	umask(022);
+	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "become non-dumpable");
+	r = caps_set(0);
+	r = r < 0 ? r : process_no_new_privs();
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "give rights up") : 0;
+}
+
+/* Everything up to START. */
+static int prepare(struct inner *n, struct cordon_error *err)
+{
+	auto_str struct str job = { 0 };
+	bool has_job = false;
+
+	for (;;) {
+		struct frame_entry entry;
+		struct frame f;
+		int r = 0;
+
+		next_frame(n, &f);
+		if (f.type == FRAME_JOB && !has_job && job.len + f.len <= STREAM_JOB_MAX) {
+			str_add_bytes(&job, f.body, f.len);
+			continue;
+		}
+		if (!has_job && (job.failed || stream_job_get(job.data, job.len, &n->job) < 0))
+			bad_stream(n);
+		has_job = true;
+		if (f.type == FRAME_START)
+			return inner_copy_done(n, err);
+		if (f.type == FRAME_ENTRY && frame_get_entry(&f, &entry) == 0)
+			r = inner_copy_entry(n, &entry, err);
+		else if (f.type == FRAME_DATA)
+			r = inner_copy_data(n, f.body, f.len, err);
+		else if (f.type == FRAME_END)
+			leave(0);
+		else
+			bad_stream(n);
+		if (r < 0)
+			return r;
+	}
+}
+
+/* ---- after it ---- */
+
+static _Noreturn void hand_out(struct inner *n)
+{
+	for (;;) {
+		struct frame f;
+
+		inner_flush(n, true);
+		next_frame(n, &f);
+		if (f.type == FRAME_COLLECT)
+			inner_collect(n);
+		else if (f.type == FRAME_END)
+			leave(0);
+	}
+}
+
+int main(void)
+{
+	static struct inner n = { .in = -1,
+				  .out = -1,
+				  .child = -1,
+				  .listener = -1,
+				  .stdin_to = -1,
+				  .streams = { -1, -1 },
+				  .copy = { .file = -1 } };
+	struct cordon_error err = { 0 };
+
+	if (take_stream(&n) < 0)
+		leave(1);
+	frame_put_u32(&n.queue, FRAME_READY, FRAME_VERSION);
+	if (check_place(&err) < 0 || settle(&err) < 0 || (inner_flush(&n, true), prepare(&n, &err) < 0) ||
+	    inner_start(&n, &err) < 0) {
+		(void)fail_step(&err, "init");
+		inner_give_up(&n, &err);
+	}
+	inner_serve(&n);
+	hand_out(&n);
+}
