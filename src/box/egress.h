@@ -1,5 +1,5 @@
 /*
- * The keeper's hold on the egress process: started beside init, fed with the box's sockets by the payload's child, ended with the box. The
+ * The keeper's hold on the egress process: started with the payload (beside init where TLS is looked into), fed with the box's sockets by the payload's child, ended with the box. The
  * capture socket is its lifeline: keeper, init and the child hold one end, and when the last is closed egress goes.
  */
 #ifndef BOX_EGRESS_H

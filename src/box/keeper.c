@@ -87,6 +87,17 @@ static void pass_signal(struct keeper *k, int sig)
 		k->early_signals |= 1ULL << (sig - 1);
 }
 
+static void start_egress(struct keeper *k)
+{
+	struct cordon_error err = { 0 };
+
+	if (k->plan->network.intercepts || egress_start(&k->egress, k->plan, k->fds->events, &err) == 0)
+		return;
+	note_error(k, &err);
+	k->report.cancelled = true;
+	keeper_end(k);
+}
+
 static void from_init(struct keeper *k)
 {
 	struct link_message m;
@@ -110,6 +121,7 @@ static void from_init(struct keeper *k)
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
 		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1)
 			k->later_us = k->started_us + LATER_US;
+		start_egress(k);
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);

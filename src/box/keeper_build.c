@@ -239,7 +239,8 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
-	if (egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
+	/* Its certificate goes into the root. Otherwise it starts with the payload: what is wanted of it until then waits in its sockets. */
+	if (k->plan->network.intercepts && egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
 		return -1;
 	for (int i = 0; i < 3; i++) {
 		int fd = k->fds->stdio[i];
