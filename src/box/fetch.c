@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "os/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,16 +76,20 @@ static int spawn(const char *line, int out, pid_t *ret_pid)
 	char *const argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char *)(uintptr_t)line, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
-	sigset_t none;
+	sigset_t none, usual;
 	int r;
 
 	sigemptyset(&none);
+	sigemptyset(&usual); /* where the caller ignores them a shell could not tell how its commands end */
+	sigaddset(&usual, SIGCHLD);
+	sigaddset(&usual, SIGPIPE);
 	if (posix_spawn_file_actions_init(&actions) != 0 || posix_spawnattr_init(&attr) != 0)
 		return -ENOMEM;
 	(void)posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
 	(void)posix_spawn_file_actions_adddup2(&actions, out, 1);
-	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+	(void)posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
 	(void)posix_spawnattr_setsigmask(&attr, &none);
+	(void)posix_spawnattr_setsigdefault(&attr, &usual);
 	r = posix_spawn(ret_pid, "/bin/sh", &actions, &attr, argv, environ);
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attr);
@@ -114,24 +119,42 @@ static const char *start_command(struct traffic *t, const struct net_secret *s, 
 	fd_close(&pair[1]);
 	f->fd = pair[0];
 	f->len = 0;
+	f->said_all = false;
 	f->secret = s;
 	f->deadline_us = clock_us() + COMMAND_US;
 	(void)fd_set_nonblock(f->fd, true);
 	return NULL;
 }
 
+/* It has ended. What a command that failed has said is no value; nor is it where nobody can know. */
 static void finish(struct traffic *t, struct fetch *f)
 {
+	const char *why = NULL;
 	int status = 0;
+	pid_t pid;
 
-	while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
-		;
+	do
+		pid = waitpid(f->pid, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	if (pid < 0)
+		why = "how its command ended is not known: the caller ignores SIGCHLD, or has waited for it";
+	else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		why = "its command failed";
 	fd_close(&f->fd);
-	answer(t, f->secret->name, f->text, f->len,
-	       WIFEXITED(status) && WEXITSTATUS(status) == 0 ? NULL : "its command failed");
+	answer(t, f->secret->name, f->text, f->len, why);
 	explicit_bzero(f->text, NET_SECRET_MAX + 1);
 	free(f->text);
 	f->text = NULL;
+}
+
+/* The end of its output need not be the end of the command: from here on that is what is waited for, as long as the deadline lets it. */
+static void await_end(struct traffic *t, struct fetch *f)
+{
+	fd_close(&f->fd);
+	f->said_all = true;
+	f->fd = process_open(f->pid);
+	if (f->fd < 0)
+		finish(t, f);
 }
 
 void fetch_serve(struct traffic *t, struct fetch *f, short events)
@@ -145,6 +168,10 @@ void fetch_serve(struct traffic *t, struct fetch *f, short events)
 	}
 	if (!events)
 		return;
+	if (f->said_all) {
+		finish(t, f);
+		return;
+	}
 	n = read(f->fd, f->text + f->len, NET_SECRET_MAX + 1 - f->len);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
@@ -154,7 +181,7 @@ void fetch_serve(struct traffic *t, struct fetch *f, short events)
 		answer(t, f->secret->name, NULL, 0, "its value is too long");
 		fetch_cancel(f);
 	} else if (n <= 0) {
-		finish(t, f);
+		await_end(t, f);
 	}
 }
 

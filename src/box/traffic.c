@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+enum { EVENTS_AT_ONCE = 256 };
+
 int traffic_open(struct traffic *t, const struct cordon_plan *plan, int *ret_theirs)
 {
 	int pair[2];
@@ -108,12 +110,13 @@ static void take(struct traffic *t, struct net_event *e)
 	}
 }
 
-static void receive(struct traffic *t)
+/* At most so many: the front has others to listen to, however much egress has to tell. */
+static void receive(struct traffic *t, uint64_t most)
 {
 	struct net_event e;
-	ssize_t n = 0;
+	ssize_t n = sizeof(e);
 
-	while (t->fd >= 0 && (n = recv(t->fd, &e, sizeof(e), MSG_DONTWAIT)) == (ssize_t)sizeof(e))
+	while (most-- && (n = recv(t->fd, &e, sizeof(e), MSG_DONTWAIT)) == (ssize_t)sizeof(e))
 		take(t, &e);
 	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 		fd_close(&t->fd);
@@ -142,13 +145,13 @@ void traffic_serve(struct traffic *t, const struct pollfd *fds)
 		if (t->fetches[i].fd >= 0)
 			fetch_serve(t, &t->fetches[i], fds[1 + i].revents);
 	if (fds[0].revents)
-		receive(t);
+		receive(t, EVENTS_AT_ONCE);
 }
 
 void traffic_drain(struct traffic *t)
 {
 	if (t->fd >= 0)
-		receive(t);
+		receive(t, UINT64_MAX);
 }
 
 void traffic_done(struct traffic *t)

@@ -21,7 +21,8 @@ struct traffic_row {
 /* A secret's command at work. */
 struct fetch {
 	pid_t pid;
-	int fd; /* -1: none */
+	int fd; /* its output, then the process itself; -1: none */
+	bool said_all;
 	const struct net_secret *secret;
 	uint64_t deadline_us;
 	size_t len;

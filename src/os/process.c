@@ -53,6 +53,13 @@ void process_spread(pid_t pid)
 		(void)sched_setaffinity(pid, sizeof(all), &all);
 }
 
+int process_open(pid_t child)
+{
+	int fd = (int)syscall(SYS_pidfd_open, child, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int process_signal(int pidfd, int sig)
 {
 	return syscall(SYS_pidfd_send_signal, pidfd, sig, NULL, 0) < 0 ? -errno : 0;

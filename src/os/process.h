@@ -13,6 +13,7 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd);
 /* Lets a child that was just forked begin on another processor than ours, where there is one. A kernel that packs short tasks onto one
  * would let it wait until we block, and what was meant to go side by side would go in turns. A hint: nothing depends on it. */
 void process_spread(pid_t pid);
+int process_open(pid_t child); /* the pidfd of a child that nobody has waited for, or -errno */
 int process_signal(int pidfd, int sig);
 /* Waits for the child behind pidfd; *ret_status as from waitpid. */
 int process_wait(int pidfd, int *ret_status);

@@ -77,8 +77,32 @@ END
 says placeholder '^cordon-secret-TOKEN' "--secret gives a placeholder"
 is "$(seen http '"/flag"' "token $VALUE")" 1 "that the server sees as the value"
 
+# ---- commands that do not end as they should ----
+policy <<END
+network:
+  allow:
+    - {host: api.example.com, ports: [80], protocol: http, secret: QUIET}
+    - {host: git.example.com, ports: [80], protocol: http, secret: FAILED}
+    - {host: files.example.com, ports: [80], protocol: http, secret: PIPED}
+secrets:
+  QUIET: {from: "command:printf $VALUE; exec >&-; sleep 50", header: "X-Api-Key: {}"}
+  FAILED: {from: "command:printf $VALUE; exit 3", header: "X-Api-Key: {}"}
+  PIPED: {from: 'command:kill -PIPE \$\$; echo ignored', header: "X-Api-Key: {}"}
+END
+begin=$SECONDS
+ask "${P[@]}" -- <<'END'
+say("failed", request("git.example.com", "GET /failed HTTP/1.1\r\nHost: git.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
+say("piped", request("files.example.com", "GET /piped HTTP/1.1\r\nHost: files.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
+say("quiet", request("api.example.com", "GET /quiet HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n", timeout=2))
+END
+says failed 'its command failed' "what a command says that fails is no value"
+says piped 'its command failed' "a command has the usual signals, whatever cordon ignores"
+says quiet timeout "one that has said all and does not end is waited for"
+ok "and does not hold up the run" test $((SECONDS - begin)) -lt 15
+is "$(seen http /failed)$(seen http /piped)$(seen http /quiet)" 000 "nothing was sent without its secret"
+
 # ---- where egress keeps it ----
-"${UNCAP[@]}" "$CORDON" run --json "${P[@]}" -- bash -c 'curl -sS -m 5 https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &
+"${UNCAP[@]}" "$CORDON" run --json --secret KEPT=env:MYKEY@api.example.com -- bash -c 'curl -sS -m 5 -H "Authorization: $KEPT" https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &
 pid=$!
 until_true 5 grep -q '"/kept"' "$NET/http.log"
 it=$(egress_of $pid)
