@@ -381,8 +381,10 @@ static int breed(const struct gateway *g)
 	};
 	struct pollfd arrived = { .fd = g->nursery, .events = POLLIN };
 	auto_close int fd = -1;
-	int r;
+	int r = disconnect(g->spare); /* where it failed half-way the last time */
 
+	if (r < 0)
+		return r;
 	if (connect(g->spare, (const struct sockaddr *)&to, sizeof(to)) < 0 && errno != EINPROGRESS)
 		return -errno;
 	if (poll(&arrived, 1, BREED_MS) != 1)
@@ -400,20 +402,19 @@ static int breed(const struct gateway *g)
 
 int gateway_listen(struct gateway *g, uint16_t port)
 {
-	auto_close int next = -1;
-	int fd, r;
+	auto_close int fd = -1;
+	int next, r;
 
 	if (g->spare < 0)
 		return -EBADF;
 	next = breed(g);
 	if (next < 0)
 		return next;
-	r = bind_port(g->spare, port);
+	/* Also where it cannot be used: a socket that is bound already could never be bound again. */
+	fd = g->spare;
+	g->spare = next;
+	r = bind_port(fd, port);
 	if (r < 0)
 		return r;
-	if (listen(g->spare, BACKLOG) < 0)
-		return -errno;
-	fd = g->spare;
-	g->spare = STEAL_FD(next);
-	return fd;
+	return listen(fd, BACKLOG) < 0 ? -errno : STEAL_FD(fd);
 }

@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -311,6 +312,28 @@ static void test_lazy(struct gateway *g, const char *who)
 	is_num(end_connect(client, 500), ECONNREFUSED, "%s: and arrives", who);
 }
 
+/* Without a descriptor left no port can be made; with one again it can, however far the try had got. */
+static void test_no_room(struct gateway *g, const char *who)
+{
+	struct rlimit before, none;
+	int fd = 0, failed = 0;
+
+	(void)getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){ 3, before.rlim_max };
+	(void)setrlimit(RLIMIT_NOFILE, &none);
+	for (int i = 0; i < 3; i++) {
+		fd = gateway_listen(g, 2000);
+		failed += fd == -EMFILE;
+	}
+	(void)setrlimit(RLIMIT_NOFILE, &before);
+	is_num((unsigned)failed, 3, "%s: no descriptor, no port", who);
+	for (int i = 0; i < 3; i++) {
+		fd = gateway_listen(g, (uint16_t)(2001 + i));
+		ok(fd >= 0, "%s: then there is one again (%d)", who, -fd);
+		close(fd);
+	}
+}
+
 static void test_lazy_many(struct gateway *g, const char *who)
 {
 	uint64_t before = clock_us();
@@ -330,6 +353,7 @@ static void test_lazy_many(struct gateway *g, const char *who)
 	is_num((unsigned)gateway_listen(g, 443), (unsigned)-EADDRINUSE, "%s: a port that has a listener is in use",
 	       who);
 	is_num((unsigned)gateway_listen(g, 53), (unsigned)-EADDRINUSE, "%s: so is that of names", who);
+	test_no_room(g, who);
 }
 
 /* Without the gateway the link is gone, and the default route with it. */
