@@ -17,25 +17,29 @@ static void fill(struct bucket *bucket)
 {
 	uint64_t now = loop_now(bucket->loop), passed = now - bucket->filled_us;
 	unsigned __int128 more;
+	uint64_t paid;
 
 	if (passed == 0)
 		return;
 	more = (unsigned __int128)bucket->rate * passed / 1000000;
 	if (more == 0)
 		return; /* let the time add up */
-	if (more >= bucket->burst - bucket->tokens) {
+	if (more >= (unsigned __int128)bucket->burst - bucket->tokens + bucket->debt) {
 		bucket->tokens = bucket->burst;
+		bucket->debt = 0;
 		bucket->filled_us = now;
 		return;
 	}
-	bucket->tokens += (uint64_t)more;
+	paid = more < bucket->debt ? (uint64_t)more : bucket->debt;
+	bucket->debt -= paid;
+	bucket->tokens += (uint64_t)more - paid;
 	/* Only the time that became whole tokens is used up. */
 	bucket->filled_us += (uint64_t)(more * 1000000 / bucket->rate);
 }
 
 static void wake_later(struct bucket *bucket)
 {
-	uint64_t missing = least(bucket) > bucket->tokens ? least(bucket) - bucket->tokens : 0;
+	uint64_t missing = (least(bucket) > bucket->tokens ? least(bucket) - bucket->tokens : 0) + bucket->debt;
 
 	if (!bucket->timer.slot)
 		(void)loop_timer_set(bucket->loop, &bucket->timer,
@@ -99,8 +103,12 @@ uint64_t bucket_ask(struct bucket *bucket, uint64_t want, struct bucket_wait *wa
 
 void bucket_take(struct bucket *bucket, uint64_t n)
 {
-	if (bucket->rate)
-		bucket->tokens -= n < bucket->tokens ? n : bucket->tokens;
+	uint64_t there = n < bucket->tokens ? n : bucket->tokens;
+
+	if (!bucket->rate)
+		return;
+	bucket->tokens -= there;
+	bucket->debt += n - there;
 }
 
 void bucket_forget(struct bucket *bucket, struct bucket_wait *wait)

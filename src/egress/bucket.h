@@ -16,6 +16,7 @@ struct bucket {
 	uint64_t rate; /* per second; 0: no limit */
 	uint64_t burst;
 	uint64_t tokens;
+	uint64_t debt; /* taken beyond them: who asked before others took counts on what it was told */
 	uint64_t filled_us;
 	struct bucket_wait waiting; /* head of a ring: who came first is served first */
 	struct loop_timer timer;
