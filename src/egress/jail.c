@@ -320,6 +320,13 @@ static int jail_filter(const struct jail_options *options)
 
 /* ---- the steps ---- */
 
+/* What strangers send is not worked on with a priority that the caller has for other things. */
+static int jail_scheduling(const struct jail_options *options)
+{
+	(void)options;
+	return process_reset_scheduling();
+}
+
 static int jail_limits(const struct jail_options *options)
 {
 	struct rlimit files, core = { 1, 1 }; /* not 0: see limits_apply() */
@@ -387,8 +394,12 @@ int jail_enter(const struct jail_options *options, struct cordon_error *err)
 		const char *name;
 		int (*enter)(const struct jail_options *options);
 	} steps[] = {
-		{ "limits", jail_limits },  { "identity", jail_identity }, { "capabilities", jail_capabilities },
-		{ "landlock", jail_files }, { "seccomp", jail_calls }, /* last: what comes before needs its calls */
+		{ "scheduling", jail_scheduling },
+		{ "limits", jail_limits },
+		{ "identity", jail_identity },
+		{ "capabilities", jail_capabilities },
+		{ "landlock", jail_files },
+		{ "seccomp", jail_calls }, /* last: what comes before needs its calls */
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {

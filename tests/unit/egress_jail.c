@@ -239,6 +239,35 @@ static const struct {
 	{ "pipes", act_pipes, 0, 0 },
 };
 
+/* Whoever calls may have a priority; what strangers send must not have it. */
+static void test_priority(void)
+{
+	struct jail_options options = { .has_ids = true, .uid = 0x61000001, .gid = 0x61000001 };
+	int ready[2], hold[2];
+	char byte = 0;
+	pid_t pid;
+
+	if (pipe(ready) < 0 || pipe(hold) < 0)
+		return;
+	pid = fork();
+	if (pid == 0) {
+		struct cordon_error err = { 0 };
+		bool in = setpriority(PRIO_PROCESS, 0, -5) == 0 && jail_enter(&options, &err) == 0;
+
+		close(hold[1]);
+		(void)!write(ready[1], in ? "y" : "n", 1);
+		(void)!read(hold[0], &byte, 1);
+		_exit(0);
+	}
+	(void)!read(ready[0], &byte, 1);
+	ok(byte == 'y' && getpriority(PRIO_PROCESS, (id_t)pid) == 0, "jailed: the caller's priority is gone");
+	close(hold[0]);
+	close(hold[1]);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 int main(void)
 {
 	struct jail_options root = { .has_ids = true, .uid = 0, .gid = 0 };
@@ -259,6 +288,7 @@ int main(void)
 			_exit(jail_enter(&root, &err) < 0 ? 0 : 1);
 		waitpid(pid, &status, 0);
 		is_num(status, 0, "it does not stay root");
+		test_priority();
 	}
 	return done_testing();
 }
