@@ -85,9 +85,12 @@ static _Noreturn void become_egress(const struct egress_process *e, const struct
 	const int from[] = { e->config, events, e->theirs, e->certificates };
 	char *const argv[] = { (char[]){ "cordon-egress" }, plan->as_root ? (char *)(uintptr_t)ids : NULL, NULL };
 	char *const env[] = { NULL };
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int null;
 
-	if (null < 0 || place_fds(from, to, ARRAY_LEN(to)) < 0)
+	if (place_fds(from, to, ARRAY_LEN(to)) < 0)
+		_exit(127);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC); /* only now, so that nothing is placed over it */
+	if (null < 0)
 		_exit(127);
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0)
@@ -117,26 +120,44 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 	return fail_step(err, "egress");
 }
 
-/* What it said before it went, if it did. Egress has read nothing of the box by then. */
-static bool last_words(const struct egress_process *e, struct cordon_error *ret)
+static void clean_text(char *text, size_t size)
 {
-	if (recv(e->capture, ret, sizeof(*ret), MSG_DONTWAIT) != (ssize_t)sizeof(*ret))
+	text[size - 1] = '\0';
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
+/* It may have served the box before it went, and been taken over: what it says is text, and never that of another step. */
+bool egress_said(const struct egress_process *e, struct cordon_error *ret)
+{
+	struct cordon_error said;
+	ssize_t n = recv(e->capture, &said, sizeof(said), MSG_DONTWAIT);
+
+	if (n < 0 && errno == ECONNRESET) /* it left without having read all: that is told first, once */
+		n = recv(e->capture, &said, sizeof(said), MSG_DONTWAIT);
+	if (n != (ssize_t)sizeof(said) || said.code == CORDON_OK)
 		return false;
-	ret->step[sizeof(ret->step) - 1] = ret->message[sizeof(ret->message) - 1] = ret->hint[sizeof(ret->hint) - 1] =
-		'\0';
-	return ret->code != CORDON_OK;
+	clean_text(said.message, sizeof(said.message));
+	clean_text(said.hint, sizeof(said.hint));
+	*ret = said;
+	if (said.code < 0 || said.code > CORDON_INTERNAL || said.code == CORDON_NOT_FOUND ||
+	    said.code == CORDON_NOT_EXECUTABLE)
+		ret->code = CORDON_SYSTEM;
+	memset(ret->step, 0, sizeof(ret->step));
+	(void)fail_step(ret, "egress");
+	return true;
 }
 
 int egress_failed(struct egress_process *e, struct cordon_error *err)
 {
-	struct cordon_error said;
 	int status = 0;
 
 	(void)process_wait(e->process, &status);
 	fd_close(&e->process);
-	if (last_words(e, &said))
-		*err = said;
-	else if (WIFSIGNALED(status))
+	if (egress_said(e, err))
+		return -1;
+	if (WIFSIGNALED(status))
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process was killed by signal %d: from then on the box had no network",
 			    WTERMSIG(status));

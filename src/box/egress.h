@@ -24,6 +24,8 @@ struct egress_process {
 int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, struct cordon_error *err);
 /* After: the process itself. `events` goes to the front. As root it becomes an id that nobody else has. */
 int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err);
+/* What it said before it went, if it did; once. */
+bool egress_said(const struct egress_process *e, struct cordon_error *ret);
 /* It has ended although the box has not: why. */
 int egress_failed(struct egress_process *e, struct cordon_error *err);
 /* The box is gone: egress tells the rest and goes; killed where it does not. */

@@ -100,6 +100,7 @@ static void start_egress(struct keeper *k)
 
 static void from_init(struct keeper *k)
 {
+	struct cordon_error said;
 	struct link_message m;
 	int fd = -1, r = link_receive(k->link, &m, &fd);
 
@@ -109,6 +110,8 @@ static void from_init(struct keeper *k)
 	}
 	switch (m.type) {
 	case LINK_ERROR:
+		if (!k->report.started && egress_said(&k->egress, &said))
+			note_error(k, &said); /* it went first: what failed in the box failed because of that */
 		note_error(k, &m.error);
 		break;
 	case LINK_STARTED:

@@ -381,10 +381,13 @@ static pid_t front_start(struct front *f, struct cordon_error *err)
 static void wait_keeper(struct front *f, pid_t pid)
 {
 	int status = 0;
+	pid_t gone;
 
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (f->owner[0] && (!f->reported || status != 0))
+	do
+		gone = waitpid(pid, &status, 0);
+	while (gone < 0 && errno == EINTR);
+	/* Where the caller ignores SIGCHLD, or has waited for it, nobody knows: what is gone already is left out. */
+	if (f->owner[0] && (!f->reported || gone < 0 || status != 0))
 		lasting_undo(f->plan, f->owner, f->reported && f->plan->keep);
 }
 

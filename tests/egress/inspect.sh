@@ -119,4 +119,16 @@ says tcp '^(ECONNREFUSED|ECONNRESET|unknown)$|^$' "nor what cannot be looked int
 is "$(seen http '"POST"' /bad)" 0 "nothing of it arrived"
 got=$(box "${P[@]}" -- bash -c 'curl -sS -m 50 "https://api.example.com/big?n=200000000" | wc -c')
 is "$got" 200000000 "two hundred megabytes, looked into"
+# ---- egress that does not come up ----
+policy <<END
+network:
+  ca_file: $WORK/nothing.pem
+  allow:
+    - {host: api.example.com, ports: [443], methods: [GET]}
+END
+told=0
+for _ in $(seq 20); do
+	box --policy "$WORK/policy.yaml" -- true 2>&1 | grep -q "open '$WORK/nothing.pem'" && told=$((told + 1))
+done
+is $told 20 "why egress did not start is told, and not what its end broke in the box"
 done_testing
