@@ -1,5 +1,308 @@
-#include "engine/driver.h"
+/*
+ * Driving a container of Docker or Podman over the Engine API: create, attach, start, wait, remove.
+ *
+ * The container is named and labelled by its owner, so that whoever comes later can tell an orphan and remove it. A daemon that goes in the
+ * middle is an error; the container's first process is killed by pidfd where it is on this host and ours to kill, and the
+ * removal is tried again for some seconds, for daemons that restart.
+ */
+#include "engine/docker.h"
+
+#include "base/fd.h"
+#include "base/owner.h"
+#include "base/str.h"
+#include "engine/docker_group.h"
+#include "os/process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REMOVE_TRIES = 20, REMOVE_MS = 500 };
+
+struct docker {
+	struct docker_relay relay; /* first: on_request gets it */
+	struct docker_api api;
+	struct docker_group group;
+	char id[DOCKER_ID_MAX];
+	int init; /* pidfd, or -1 */
+	bool was_created;
+};
+
+/* ---- removing ---- */
+
+/* 0 also where there is none of that name. */
+static int remove_container(struct docker_api *api, const char *id)
+{
+	struct docker_answer answer;
+	char path[160];
+	int r;
+
+	snprintf(path, sizeof(path), "/containers/%s?force=1&v=1", id);
+	r = docker_ask(api, "DELETE", path, NULL, &answer, NULL);
+	if (r == 0)
+		r = answer.status / 100 == 2 || answer.status == 404 ? 0 : -1;
+	json_decref(answer.json);
+	return r;
+}
+
+static void sweep(struct docker_api *api)
+{
+	char *filter = curl_easy_escape(api->curl, "{\"label\":[\"" ENGINE_LABEL "\"]}", 0);
+	char path[256], id[DOCKER_ID_MAX], owner[OWNER_NAME_MAX];
+	json_t *list = NULL, *entry;
+	size_t i;
+
+	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filter ? filter : "");
+	curl_free(filter);
+	if (docker_do(api, "GET", path, NULL, &list, "list its containers", NULL) < 0)
+		return;
+	json_array_foreach(list, i, entry)
+	{
+		if (docker_read_listed(entry, id, owner, sizeof(owner)) && owner_is_orphan(owner))
+			(void)remove_container(api, id);
+	}
+	json_decref(list);
+}
+
+static void undo(struct docker *k)
+{
+	const struct timespec pause = { .tv_nsec = REMOVE_MS * 1000000L };
+
+	docker_relay_done(&k->relay);
+	k->api.d->is_gone = true; /* nothing that the keeper says stops the removal */
+	for (int i = 0; k->was_created && i < REMOVE_TRIES; i++) {
+		/* By name: what was being created when we were told to stop has no id yet. */
+		if (remove_container(&k->api, k->api.d->spec.owner) == 0)
+			break;
+		if (k->init >= 0)
+			(void)process_signal(k->init, SIGKILL);
+		nanosleep(&pause, NULL);
+	}
+	fd_close(&k->init);
+	docker_group_close(&k->group);
+	docker_close(&k->api);
+}
+
+/* ---- creating ---- */
+
+static int try_create(struct docker *k, const json_t *body, bool *ret_missing, struct cordon_error *err)
+{
+	struct driver *d = k->api.d;
+	struct docker_answer answer;
+	char path[160];
+	unsigned lacks = 0;
+	int r = 0;
+
+	snprintf(path, sizeof(path), "/containers/create?name=%s", d->spec.owner);
+	k->was_created = true; /* or perhaps not: to be removed in any case */
+	if (docker_ask(&k->api, "POST", path, body, &answer, err) < 0)
+		return -1;
+	*ret_missing = answer.status == 404;
+	if (answer.status != 201)
+		r = docker_fail(&k->api, &answer, "create the container", err);
+	else if (!docker_read_created(answer.json, k->id, &lacks))
+		r = cordon_fail(err, CORDON_SYSTEM, 0, "%s created a container and did not say which", d->engine);
+	d->created.lacks |= lacks;
+	json_decref(answer.json);
+	return r;
+}
+
+/* Before 1.44 a read-only mount is so only at its top. */
+static bool is_nonrecursive(const struct docker_api *api)
+{
+	const char *minor = strchr(api->version.api, '.');
+
+	return strcmp(api->d->engine, "docker") == 0 && minor && strtoul(minor + 1, NULL, 10) < 44;
+}
+
+static int create(struct docker *k, struct cordon_error *err)
+{
+	const struct spec *s = &k->api.d->spec;
+	bool missing = false;
+	json_t *body;
+	int r;
+
+	if (!s->image)
+		return cordon_fail(err, CORDON_INVALID, 0, "%s needs an image", k->api.d->engine);
+	body = docker_create_body(s, is_nonrecursive(&k->api));
+	if (!body)
+		return fail_memory(err);
+	r = try_create(k, body, &missing, err);
+	if (r < 0 && missing && s->pull)
+		r = docker_pull(&k->api, s->image, err) < 0 ? -1 : try_create(k, body, &missing, err);
+	else if (r < 0 && missing)
+		fail_hint(err, "load the image, or pull it with %s pull", k->api.d->engine);
+	json_decref(body);
+	return r;
+}
+
+/* ---- starting ---- */
+
+/* "0 0 4294967295": ids are the host's. */
+static bool has_user_namespace(int pid)
+{
+	char path[64], text[128];
+	unsigned inside, outside, count;
+
+	snprintf(path, sizeof(path), "/proc/%d/uid_map", pid);
+	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) <= 0 ||
+	    sscanf(text, "%u %u %u", &inside, &outside, &count) != 3)
+		return false;
+	return inside != outside || count != 4294967295u;
+}
+
+static int ask_state(struct docker *k, struct docker_state *ret, struct cordon_error *err)
+{
+	json_t *json = NULL;
+	char path[160];
+	bool ok;
+
+	snprintf(path, sizeof(path), "/containers/%s/json", k->id);
+	if (docker_do(&k->api, "GET", path, NULL, &json, "look at the container", err) < 0)
+		return -1;
+	ok = docker_read_state(json, ret);
+	json_decref(json);
+	return ok ? 0 : cordon_fail(err, CORDON_SYSTEM, 0, "%s does not tell the container's state", k->api.d->engine);
+}
+
+static int start(struct docker *k, struct cordon_error *err)
+{
+	struct engine_created *c = &k->api.d->created;
+	const struct spec_limits *l = &k->api.d->spec.limits;
+	struct docker_state state = { 0 };
+	char path[160];
+
+	if (docker_open(&k->api, k->api.d, err) < 0)
+		return -1;
+	sweep(&k->api);
+	if (create(k, err) < 0)
+		return -1;
+	k->relay = (struct docker_relay){ .api = &k->api, .id = k->id };
+	snprintf(path, sizeof(path), "/containers/%s/start", k->id);
+	if (docker_attach(&k->relay, err) < 0 ||
+	    docker_do(&k->api, "POST", path, NULL, NULL, "start the container", err) < 0 ||
+	    ask_state(k, &state, err) < 0)
+		return -1;
+	if (k->api.is_local && state.pid > 0) {
+		k->init = (int)syscall(SYS_pidfd_open, state.pid, 0);
+		docker_group_open(&k->group, state.pid);
+		c->init_pid = state.pid;
+		c->is_local = 1;
+	}
+	if (!has_user_namespace(c->init_pid))
+		c->lacks |= ENGINE_LACKS_USERNS;
+	if (l->read_bps || l->write_bps)
+		c->lacks |= ENGINE_LACKS_DISK_RATE;
+	snprintf(c->id, sizeof(c->id), "%s", k->id);
+	snprintf(c->version, sizeof(c->version), "%s %s (api %s)", k->api.d->engine, k->api.version.version,
+		 k->api.version.api);
+	return 0;
+}
+
+/* ---- running ---- */
+
+static void read_numbers(struct docker *k)
+{
+	struct engine_exited *e = &k->api.d->exited;
+	struct cgroup_usage usage;
+	struct docker_stats stats;
+	json_t *json = NULL;
+	char path[160];
+
+	if (docker_group_read(&k->group, &usage)) {
+		e->memory_peak_bytes = usage.memory_peak_bytes;
+		e->cpu_us = usage.cpu_us;
+		e->oom = usage.oom_kills > 0;
+		e->process_refusals = usage.process_refusals;
+		return;
+	}
+	snprintf(path, sizeof(path), "/containers/%s/stats?stream=0&one-shot=1", k->id);
+	if (docker_do(&k->api, "GET", path, NULL, &json, "tell numbers", NULL) == 0 &&
+	    docker_read_stats(json, &stats)) {
+		e->memory_bytes = stats.memory_bytes;
+		e->memory_peak_bytes = stats.memory_peak_bytes;
+		e->cpu_us = stats.cpu_us;
+		e->processes = stats.processes;
+	}
+	json_decref(json);
+}
+
+static void post(struct docker *k, const char *verb, bool is_told)
+{
+	struct cordon_error err = { 0 };
+	char path[160];
+	int r;
+
+	snprintf(path, sizeof(path), "/containers/%s/%s", k->id, verb);
+	r = docker_do(&k->api, "POST", path, NULL, NULL, verb, &err);
+	if (!is_told)
+		return;
+	if (r < 0) {
+		control_tell_error(k->api.d, &err);
+		return;
+	}
+	k->api.d->exited.paused = strcmp(verb, "pause") == 0;
+	read_numbers(k);
+	control_tell_numbers(k->api.d, ENGINE_STATS);
+}
+
+static void obey(struct docker_relay *relay)
+{
+	struct docker *k = (struct docker *)relay;
+
+	switch (control_next(k->api.d)) {
+	case ENGINE_KILL:
+		if (k->init >= 0)
+			(void)process_signal(k->init, SIGKILL);
+		post(k, "kill", false);
+		break;
+	case ENGINE_STAT:
+		read_numbers(k);
+		control_tell_numbers(k->api.d, ENGINE_STATS);
+		break;
+	case ENGINE_PAUSE:
+		post(k, "pause", true);
+		break;
+	case ENGINE_RESUME:
+		post(k, "unpause", true);
+		break;
+	default:
+		break;
+	}
+}
+
+static int run(struct docker *k, struct cordon_error *err)
+{
+	struct engine_exited *e = &k->api.d->exited;
+	struct docker_state state = { 0 };
+
+	if (docker_relay(&k->relay, obey, err) < 0)
+		return -1;
+	e->has_status = k->relay.has_exit_code;
+	/* As a shell tells it: 128 and the signal's number. */
+	e->status = k->relay.exit_code > 128 ? k->relay.exit_code - 128 : k->relay.exit_code << 8;
+	if (ask_state(k, &state, NULL) == 0 && state.is_oom)
+		e->oom = 1;
+	return 0;
+}
+
 int docker_drive(struct driver *d, struct cordon_error *err)
 {
-	return cordon_fail(err, CORDON_UNAVAILABLE, 0, "the engine %s is not there yet", d->engine);
+	struct docker k = { .api.d = d, .group.cgroup = CGROUP_INIT, .init = -1 };
+	bool was_gone;
+	int r = start(&k, err);
+
+	if (r == 0) {
+		control_tell_created(d);
+		r = run(&k, err);
+	}
+	was_gone = d->is_gone;
+	undo(&k);
+	d->is_gone = was_gone;
+	return r;
 }

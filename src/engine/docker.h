@@ -1,0 +1,97 @@
+/* The parts of driving Docker and Podman over the Engine API. Runs in cordon-engine, with the caller's rights. */
+#ifndef ENGINE_DOCKER_H
+#define ENGINE_DOCKER_H
+
+#include "engine/driver.h"
+
+#include <curl/curl.h>
+
+enum { DOCKER_ANSWER_MAX = 4 << 20, DOCKER_ID_MAX = 80, DOCKER_TEXT_MAX = 512 };
+
+/* ---- what is said (docker_json.c, pure) ---- */
+
+/* The body of containers/create; NULL: memory ran out. nonrecursive: the daemon would leave mounts below a read-only one writable. */
+json_t *docker_create_body(const struct spec *spec, bool is_nonrecursive);
+
+/* What an answer says. Answers are a daemon's and still not trusted: each reader takes any JSON and returns false where it is not what it
+ * should be; strings are cut to their buffers and printable. */
+struct docker_version {
+	char version[48], api[16];
+};
+struct docker_state {
+	bool is_running, is_oom;
+	int exit_code, pid;
+};
+struct docker_stats {
+	uint64_t memory_bytes, memory_peak_bytes, cpu_us, processes;
+};
+bool docker_read_version(const json_t *json, struct docker_version *ret);
+/* ENGINE_LACKS_* from the warnings. */
+bool docker_read_created(const json_t *json, char id[DOCKER_ID_MAX], unsigned *ret_lacks);
+bool docker_read_state(const json_t *json, struct docker_state *ret);
+bool docker_read_stats(const json_t *json, struct docker_stats *ret);
+bool docker_read_wait(const json_t *json, int *ret_code);
+void docker_read_message(const json_t *json, char text[DOCKER_TEXT_MAX]);
+/* One of a list of containers: its id and owner. */
+bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner, size_t size);
+/* A line of a pull; false with the message in progress->text where it failed. */
+bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress);
+
+/* ---- the stream (docker_mux.c, pure) ---- */
+
+/* Takes stdout out of the frames of an attached container. Begin with zeroes. */
+struct docker_mux {
+	unsigned char head[8];
+	size_t head_len, left;
+	bool is_out;
+};
+/* Moves what is stdout's to the front of data; how much that is, or -EPROTO. */
+ssize_t docker_mux_feed(struct docker_mux *mux, unsigned char *data, size_t len);
+
+/* ---- talking (docker_http.c) ---- */
+
+struct docker_api {
+	struct driver *d;
+	CURL *curl;
+	char socket[256]; /* "": tcp */
+	char base[256];   /* "http://localhost" */
+	char prefix[32];  /* "/v1.41" */
+	bool is_local;
+	struct docker_version version;
+};
+struct docker_answer {
+	long status;
+	json_t *json; /* NULL where there was none */
+};
+int docker_open(struct docker_api *api, struct driver *d, struct cordon_error *err);
+void docker_close(struct docker_api *api);
+/* One request; -1 where there was no answer. 4xx and 5xx are answers. */
+int docker_ask(struct docker_api *api, const char *method, const char *path, const json_t *body,
+	       struct docker_answer *ret_answer, struct cordon_error *err);
+/* The same where the answer has to be one of 2xx or 304. *ret_json may be NULL. */
+int docker_do(struct docker_api *api, const char *method, const char *path, const json_t *body, json_t **ret_json,
+	      const char *what, struct cordon_error *err);
+/* An error from an answer's message. */
+int docker_fail(const struct docker_api *api, const struct docker_answer *answer, const char *what,
+		struct cordon_error *err);
+int docker_pull(struct docker_api *api, const char *image, struct cordon_error *err);
+/* A handle for `url`, with everything that reaches the daemon set. */
+CURL *docker_handle(const struct docker_api *api, const char *path);
+/* For engines that do not answer: why, and what helps. */
+int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_error *err);
+
+/* ---- the attached stream and the end (docker_relay.c) ---- */
+
+struct docker_relay {
+	struct docker_api *api;
+	const char *id;
+	CURL *attached;
+	int exit_code;
+	bool has_exit_code;
+};
+int docker_attach(struct docker_relay *relay, struct cordon_error *err);
+/* Until the container has ended. -1 where the daemon went meanwhile. on_request is called when the keeper says something. */
+int docker_relay(struct docker_relay *relay, void (*on_request)(struct docker_relay *relay), struct cordon_error *err);
+void docker_relay_done(struct docker_relay *relay);
+
+#endif

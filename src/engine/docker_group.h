@@ -1,0 +1,16 @@
+/* The control group of a container that a daemon on this host made, to be read. Runs in cordon-engine, with the caller's rights. */
+#ifndef ENGINE_DOCKER_GROUP_H
+#define ENGINE_DOCKER_GROUP_H
+
+#include "os/cgroup.h"
+
+struct docker_group {
+	struct cgroup_host host;
+	struct cgroup cgroup;
+	bool is_open;
+};
+void docker_group_open(struct docker_group *group, int pid);
+bool docker_group_read(const struct docker_group *group, struct cgroup_usage *ret_usage);
+void docker_group_close(struct docker_group *group);
+
+#endif
