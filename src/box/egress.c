@@ -114,6 +114,7 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 	fd_close(&e->certificates);
 	fd_close(&e->config);
 	fd_close(&e->authority);
+	fd_close(&events); /* what egress and the front say to each other is theirs, and ends with either */
 	if (pid > 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -pid, "start the egress process");

@@ -22,7 +22,7 @@ struct egress_process {
 
 /* Before init is cloned: the sockets between them. Nothing where the plan has no network. */
 int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, struct cordon_error *err);
-/* After: the process itself. `events` goes to the front. As root it becomes an id that nobody else has. */
+/* After: the process itself. `events` goes to the front, and is taken. As root it becomes an id that nobody else has. */
 int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err);
 /* What it said before it went, if it did; once. */
 bool egress_said(const struct egress_process *e, struct cordon_error *ret);

@@ -217,7 +217,7 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 {
 	struct link_message go = { .type = LINK_MAPPED };
 	auto_close int theirs = -1;
-	int pair[2], events, r;
+	int pair[2], r;
 
 	bool later = cgroup_comes_later(k->plan);
 
@@ -242,8 +242,6 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 	/* Its certificate goes into the root. Otherwise it starts with the payload: what is wanted of it until then waits in its sockets. */
 	if (k->plan->network.intercepts && egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
 		return -1;
-	events = k->fds->events;
-	fd_close(&events); /* what egress and the front say to each other is theirs, and ends with either */
 	for (int i = 0; i < 3; i++) {
 		int fd = k->fds->stdio[i];
 
