@@ -22,7 +22,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-(cd "$build" && cp cordon cordon-egress cordon-steps spawn work true wire serve "$work") || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-steps spawn work true wire serve "$work") || exit 1
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon

@@ -70,7 +70,7 @@ find_egress() {
 	local child
 	# shellcheck disable=SC2013  # they are words
 	for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
-		if [ "$(cat "/proc/$child/comm" 2>/dev/null)" = cordon-egress ]; then
+		if [[ $(cat "/proc/$child/comm" 2>/dev/null) == cordon-egress* ]]; then
 			echo "$child"
 		else
 			find_egress "$child"

@@ -11,8 +11,8 @@ bench:
 	@$(MAKE) --no-print-directory V=release bench-build
 	@bash bench/bench.sh $(BENCH)
 
-bench-build: $(B)/cordon $(B)/cordon-egress $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
-	@cp $(B)/cordon $(B)/cordon-egress $(BENCH)
+bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
+	@cp $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(BENCH)
 
 $(BENCH)/spawn $(BENCH)/work $(BENCH)/true: $(BENCH)/%: bench/%.c
 	@mkdir -p $(@D)

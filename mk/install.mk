@@ -15,7 +15,7 @@ install: all
 		$(DATADIR)/man/man5 $(DATADIR)/bash-completion/completions $(ZSHDIR) $(DATADIR)/fish/vendor_completions.d \
 		$(DATADIR)/cordon/profiles $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(B)/cordon $(DESTDIR)$(PREFIX)/bin/cordon
-	$(INSTALL) -m 755 $(B)/cordon-egress $(DESTDIR)$(LIBEXECDIR)/cordon-egress
+	$(INSTALL) -m 755 $(B)/cordon-egress $(B)/cordon-egress-tls $(DESTDIR)$(LIBEXECDIR)/
 	$(INSTALL) -m 755 $(B)/cordon-engine $(DESTDIR)$(LIBEXECDIR)/cordon-engine
 	$(INSTALL) -m 755 $(B)/cordon-init $(DESTDIR)$(LIBEXECDIR)/cordon-init
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0

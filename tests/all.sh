@@ -74,7 +74,7 @@ if [ $me = root ]; then
 	mkdir "$copy/build" "$copy/tmp"
 	cp -rL build/test "$copy/build/"
 	cp -L "${CORDON:-build/cordon}" "$copy/build/cordon"
-	cp "$(dirname "$(realpath "${CORDON:-build/cordon}")")/cordon-egress" "$copy/build/"
+	cp "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-egress* "$copy/build/"
 	cp -r tests tools profiles "$copy/"
 	[ ! -d man ] || cp -r man examples include "$copy/"
 	chown -R "$user": "$copy"

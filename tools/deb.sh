@@ -52,6 +52,7 @@ mv "$out/deb/cordon/usr/share/doc/cordon/examples" "$out/deb/libcordon-dev/usr/s
 rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
 strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress" \
+	"$out/deb/cordon/usr/libexec/cordon/cordon-egress-tls" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-engine"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a

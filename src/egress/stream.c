@@ -1,11 +1,12 @@
 /*
- * Streams: see stream.h. TLS sits on a BIO of our own, because the library's raises SIGPIPE. The egress process; no privilege.
+ * Streams: see stream.h. What is TLS lies in stream_tls.c, so that a process that looks into no TLS carries none of it. The egress process; no
+ * privilege.
  */
 #include "egress/stream.h"
 
+#include "egress/stream_tls.h"
+
 #include <errno.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,7 +14,7 @@
 
 /* ---- the socket ---- */
 
-static ssize_t socket_read(struct stream *s, void *data, size_t len)
+ssize_t stream_socket_read(struct stream *s, void *data, size_t len)
 {
 	ssize_t n;
 
@@ -23,7 +24,7 @@ static ssize_t socket_read(struct stream *s, void *data, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t socket_write(struct stream *s, const void *data, size_t len)
+ssize_t stream_socket_write(struct stream *s, const void *data, size_t len)
 {
 	ssize_t n;
 
@@ -33,118 +34,24 @@ static ssize_t socket_write(struct stream *s, const void *data, size_t len)
 	return n < 0 ? -errno : n;
 }
 
-/* ---- TLS on top of it ---- */
-
-static int bio_read(BIO *bio, char *data, size_t len, size_t *ret_len)
-{
-	struct stream *s = BIO_get_data(bio);
-	ssize_t n = socket_read(s, data, len);
-
-	BIO_clear_retry_flags(bio);
-	*ret_len = n > 0 ? (size_t)n : 0;
-	if (n == -EAGAIN)
-		BIO_set_retry_read(bio);
-	else if (n == 0)
-		BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-	if (n < 0)
-		errno = (int)-n;
-	return n > 0;
-}
-
-static int bio_write(BIO *bio, const char *data, size_t len, size_t *ret_len)
-{
-	struct stream *s = BIO_get_data(bio);
-	ssize_t n = socket_write(s, data, len);
-
-	BIO_clear_retry_flags(bio);
-	*ret_len = n > 0 ? (size_t)n : 0;
-	if (n == -EAGAIN)
-		BIO_set_retry_write(bio);
-	if (n < 0)
-		errno = (int)-n;
-	return n > 0;
-}
-
-static long bio_ctrl(BIO *bio, int command, long number, void *data)
-{
-	(void)number;
-	(void)data;
-	switch (command) {
-	case BIO_CTRL_FLUSH:
-		return 1;
-	case BIO_CTRL_EOF:
-		return BIO_test_flags(bio, BIO_FLAGS_IN_EOF) != 0;
-	default:
-		return 0;
-	}
-}
-
-static BIO *bio_new(struct stream *s)
-{
-	static BIO_METHOD *method;
-	BIO *bio;
-
-	if (!method) {
-		method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
-		if (!method)
-			return NULL;
-		BIO_meth_set_read_ex(method, bio_read);
-		BIO_meth_set_write_ex(method, bio_write);
-		BIO_meth_set_ctrl(method, bio_ctrl);
-	}
-	bio = BIO_new(method);
-	if (bio) {
-		BIO_set_data(bio, s);
-		BIO_set_init(bio, 1);
-	}
-	return bio;
-}
-
-/* What an SSL function's failure means. Reading and writing note what they wait for themselves. */
-static int ssl_failure(SSL *ssl, int r, bool *by_read, bool *by_write)
-{
-	int saved = errno;
-
-	switch (SSL_get_error(ssl, r)) {
-	case SSL_ERROR_WANT_READ:
-		*by_read = true;
-		return -EAGAIN;
-	case SSL_ERROR_WANT_WRITE:
-		*by_write = true;
-		return -EAGAIN;
-	case SSL_ERROR_ZERO_RETURN:
-		return 0;
-	case SSL_ERROR_SYSCALL:
-		return saved ? -saved : -ECONNABORTED;
-	case SSL_ERROR_SSL:
-		return ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING ? -ECONNABORTED : -EPROTO;
-	default:
-		return -EPROTO;
-	}
-}
-
 /* ---- both ---- */
 
 int stream_init(struct stream *s, int fd, SSL *ssl)
 {
-	BIO *bio;
-
 	*s = (struct stream){ .fd = fd, .ssl = ssl, .handshaken = !ssl, .readable = true, .writable = true };
 	if (!ssl)
 		return 0;
-	bio = bio_new(s);
-	if (!bio) {
+	if (stream_tls_init(s) < 0) {
 		stream_done(s);
 		return -ENOMEM;
 	}
-	SSL_set_bio(ssl, bio, bio);
 	return 0;
 }
 
 void stream_done(struct stream *s)
 {
-	SSL_free(s->ssl);
-	s->ssl = NULL;
+	if (s->ssl)
+		stream_tls_done(s);
 	s->fd = -1;
 }
 
@@ -178,16 +85,13 @@ int stream_handshake(struct stream *s)
 
 	if (s->handshaken)
 		return 0;
-	ERR_clear_error();
-	errno = 0;
-	r = SSL_do_handshake(s->ssl);
+	r = stream_tls_handshake(s, &by_read, &by_write);
 	if (r == 1) {
 		s->handshaken = true;
 		s->readable = s->writable = true;
 		s->read_by_write = s->write_by_read = false;
 		return 0;
 	}
-	r = ssl_failure(s->ssl, r, &by_read, &by_write);
 	/* It waits for one thing, whichever way the caller is going. */
 	note_read(s, r, by_write);
 	note_write(s, r, by_read);
@@ -197,17 +101,8 @@ int stream_handshake(struct stream *s)
 ssize_t stream_read(struct stream *s, void *data, size_t len)
 {
 	bool by_read = false, by_write = false;
-	size_t done = 0;
-	ssize_t n;
+	ssize_t n = s->ssl ? stream_tls_read(s, data, len, &by_read, &by_write) : stream_socket_read(s, data, len);
 
-	if (!s->ssl) {
-		n = socket_read(s, data, len);
-	} else {
-		ERR_clear_error();
-		errno = 0;
-		n = SSL_read_ex(s->ssl, data, len, &done);
-		n = n == 1 ? (ssize_t)done : ssl_failure(s->ssl, (int)n, &by_read, &by_write);
-	}
 	note_read(s, n, by_write);
 	return n;
 }
@@ -215,20 +110,8 @@ ssize_t stream_read(struct stream *s, void *data, size_t len)
 ssize_t stream_write(struct stream *s, const void *data, size_t len)
 {
 	bool by_read = false, by_write = false;
-	size_t done = 0;
-	ssize_t n;
+	ssize_t n = s->ssl ? stream_tls_write(s, data, len, &by_read, &by_write) : stream_socket_write(s, data, len);
 
-	if (!s->ssl) {
-		n = socket_write(s, data, len);
-	} else {
-		ERR_clear_error();
-		errno = 0;
-		n = SSL_write_ex(s->ssl, data, len, &done);
-		n = n == 1 ? (ssize_t)done : ssl_failure(s->ssl, (int)n, &by_read, &by_write);
-		if (n == 0)
-			n = -EPIPE;
-		s->least = n != -EAGAIN ? 0 : len < SSL3_RT_MAX_PLAIN_LENGTH ? len : SSL3_RT_MAX_PLAIN_LENGTH;
-	}
 	note_write(s, n, by_read);
 	return n;
 }
@@ -241,10 +124,7 @@ int stream_shut(struct stream *s)
 	if (s->shut)
 		return 0;
 	if (s->ssl && s->handshaken) {
-		ERR_clear_error();
-		errno = 0;
-		r = SSL_shutdown(s->ssl);
-		r = r < 0 ? ssl_failure(s->ssl, r, &by_read, &by_write) : 0;
+		r = stream_tls_shut(s, &by_read, &by_write);
 		note_write(s, r, by_read);
 		if (r == -EAGAIN)
 			return r;

@@ -30,12 +30,13 @@ static bool is_trusted(const char *path)
 	       (stat("/proc/self/exe", &self) == 0 && st.st_uid == self.st_uid);
 }
 
-/* Beside the command itself (a build tree), where `make install` puts it, or where a package does. */
+/* Beside the command itself (a build tree), where `make install` puts it, or where a package does. Only where TLS is looked into is it the program
+ * that has a TLS library in it. */
 static int find_egress(struct cordon_plan *plan, struct cordon_error *err)
 {
-	static const char *const places[] = { "/cordon-egress", "/../libexec/cordon/cordon-egress",
-					      "/usr/local/libexec/cordon/cordon-egress",
-					      "/usr/libexec/cordon/cordon-egress" };
+	static const char *const places[] = { "/", "/../libexec/cordon/", "/usr/local/libexec/cordon/",
+					      "/usr/libexec/cordon/" };
+	const char *name = plan->network.intercepts ? "cordon-egress-tls" : "cordon-egress";
 	char self[4096] = "";
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash = n > 0 ? strrchr(self, '/') : NULL;
@@ -43,7 +44,7 @@ static int find_egress(struct cordon_plan *plan, struct cordon_error *err)
 	if (slash)
 		*slash = '\0';
 	for (size_t i = slash ? 0 : 2; i < ARRAY_LEN(places); i++) {
-		auto_free char *path = i < 2 ? str_printf("%s%s", self, places[i]) : strdup(places[i]);
+		auto_free char *path = str_printf("%s%s%s", i < 2 ? self : "", places[i], name);
 
 		if (!path)
 			return fail_memory(err);
@@ -52,7 +53,7 @@ static int find_egress(struct cordon_plan *plan, struct cordon_error *err)
 			return 0;
 		}
 	}
-	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no program cordon-egress, which a network needs");
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no program %s, which this network needs", name);
 	return fail_hint(err, "`make install` puts it into libexec/cordon; in a build tree it lies beside the command");
 }
 
@@ -161,9 +162,9 @@ int plan_resolve_network(struct cordon_plan *plan, const struct cordon_policy *p
 	n->is_on = n->config.rules.mode != NET_NONE;
 	if (!n->is_on)
 		return 0;
-	if (check_layers(plan, err) < 0 || find_egress(plan, err) < 0 || resolve_secrets(plan, err) < 0)
+	if (check_layers(plan, err) < 0 || resolve_authority(plan, err) < 0 || find_egress(plan, err) < 0)
 		return -1;
-	return resolve_authority(plan, err);
+	return resolve_secrets(plan, err);
 }
 
 void plan_network_done(struct plan_network *network)
