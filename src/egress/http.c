@@ -15,6 +15,23 @@ bool http_name_is(const struct http_field *field, const char *name)
 	return span_is(field->name, name);
 }
 
+static char as_variable(char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return (char)(c - 'a' + 'A');
+	return is_digit(c) || (c >= 'A' && c <= 'Z') ? c : '_';
+}
+
+bool http_name_like(const struct http_field *field, const char *name, size_t len)
+{
+	if (field->name.len != len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (as_variable(field->name.data[i]) != as_variable(name[i]))
+			return false;
+	return true;
+}
+
 const struct http_field *http_find(const struct http_head *head, const char *name)
 {
 	for (size_t i = 0; i < head->field_count; i++)

@@ -54,6 +54,8 @@ enum http_status http_request_parse(const char *data, size_t len, struct http_he
 enum http_status http_response_parse(const char *data, size_t len, bool to_head, struct http_head *ret,
 				     const char **why);
 bool http_name_is(const struct http_field *field, const char *name); /* case-insensitive */
+/* The same for a server that hands fields on as variables: X_Api_Key and X.Api.Key are X-Api-Key to it. `len`: of name. */
+bool http_name_like(const struct http_field *field, const char *name, size_t len);
 const struct http_field *http_find(const struct http_head *head, const char *name);
 
 /* A body as it passes: how many of the next bytes belong to it. Chunk sizes are strict hexadecimal without sign, extensions and trailers are

@@ -42,7 +42,7 @@ static const char *const opaque_fields[] = { "Accept-Encoding", "Sec-WebSocket-E
 static bool is_one_of(const struct http_field *field, const char *const *names, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (http_name_is(field, names[i]))
+		if (http_name_like(field, names[i], strlen(names[i])))
 			return true;
 	}
 	return false;

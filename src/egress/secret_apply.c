@@ -60,7 +60,7 @@ enum { BASIC_MAX = 2048 }; /* of decoded Basic credentials; longer ones are not 
 bool secret_is_credential(const struct http_field *field)
 {
 	for (size_t i = 0; i < sizeof(credentials) / sizeof(*credentials); i++) {
-		if (http_name_is(field, credentials[i]))
+		if (http_name_like(field, credentials[i], strlen(credentials[i])))
 			return true;
 	}
 	return false;
@@ -240,7 +240,7 @@ bool secret_sets_field(const struct net_secret *secret, const struct http_field 
 {
 	size_t len = secret->header ? strcspn(secret->header, ":") : 0;
 
-	return len && field->name.len == len && strncasecmp(field->name.data, secret->header, len) == 0;
+	return len && http_name_like(field, secret->header, len);
 }
 
 void secret_add_header(struct buffer *to, const struct secret_use *use)

@@ -144,10 +144,10 @@ static void test_stripped(void)
 	rules_plain();
 	world_open();
 	box_connect(false);
-	say(&w.box,
-	    "GET /v1/a HTTP/1.1\r\n" HOST
-	    "X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /admin\r\nConnection: Upgrade, HTTP2-Settings\r\n"
-	    "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nAuthorization: mine\r\n\r\n");
+	say(&w.box, "GET /v1/a HTTP/1.1\r\n" HOST
+		    "X-HTTP-Method-Override: DELETE\r\nX-Original-URL: /admin\r\nX_HTTP_Method.Override: "
+		    "PUT\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+		    "Upgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nAuthorization: mine\r\n\r\n");
 	until(&w.server, "\r\n\r\n");
 	is_str(w.server.got, "GET /v1/a HTTP/1.1\r\n" HOST "Authorization: mine\r\n\r\n",
 	       "overrides and the offer of HTTP/2 do not pass; credentials of one's own do where there is no secret");
