@@ -231,14 +231,30 @@ static void unchunk(struct inspect_response *response, struct buffer *to, const 
 	}
 }
 
+/* A response may last: a value that another request has brought meanwhile can stand in what is still to come. */
+static void renew_mask(struct inspect *x)
+{
+	bool failed = false;
+	struct mask *mask = secrets_mask(x->shared->secrets, &failed);
+
+	if (failed) {
+		x->plain.failed = true;
+		return;
+	}
+	mask_unref(x->response.mask);
+	x->response.mask = mask;
+}
+
 /* What is certain of `plain` goes to the box. */
 static void pass_masked(struct inspect *x, bool end)
 {
 	struct inspect_response *response = &x->response;
 	struct buffer *plain = &x->plain, *out = &x->client_out;
-	size_t n =
-		plain->len ? mask_pass(response->mask, &response->mask_flow, buffer_data(plain), plain->len, end) : 0;
+	size_t n = 0;
 
+	renew_mask(x);
+	if (plain->len)
+		n = mask_pass(response->mask, &response->mask_flow, buffer_data(plain), plain->len, end);
 	if (response->chunked && n)
 		buffer_addf(out, "%zx\r\n", n);
 	if (n)

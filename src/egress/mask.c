@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { SLOTS = 4096, FORMS = 12, CORE_MIN = 6 };
+enum { SLOTS = 4096, FORMS = 16, CORE_MIN = 6 };
 
 struct pattern {
 	uint32_t at, len; /* in mask.text */
@@ -94,6 +94,26 @@ static void put_json(struct writer *w, const struct mask_value *v, const char *s
 	keep(w, 1);
 }
 
+/* As encoders write it that want JSON to stand in a page as well: these characters by their number. */
+static void put_json_numbers(struct writer *w, const struct mask_value *v, const char *special, const char *digits)
+{
+	for (size_t i = 0; i < v->len; i++) {
+		unsigned char c = (unsigned char)v->data[i];
+
+		if (strchr(special, c)) {
+			for (const char *p = "\\u00"; *p; p++)
+				put(w, *p);
+			put(w, digits[c >> 4]);
+			put(w, digits[c & 15]);
+			continue;
+		}
+		if (c == '"' || c == '\\')
+			put(w, '\\');
+		put(w, (char)c);
+	}
+	keep(w, 1);
+}
+
 /* The value begins `skip` bytes into a group of three. */
 static void put_base64(struct writer *w, const struct mask_value *v, const char *tail, size_t skip)
 {
@@ -123,6 +143,10 @@ static void add_value(struct writer *w, const struct mask_value *v)
 	put_percent(w, v, "0123456789ABCDEF", true);
 	put_percent(w, v, "0123456789abcdef", true);
 	put_json(w, v, "\"\\");
+	put_json(w, v, "\"\\/");
+	put_json_numbers(w, v, "<>&", "0123456789abcdef");
+	put_json_numbers(w, v, "<>&='", "0123456789abcdef");
+	put_json_numbers(w, v, "<>&'\"+`", "0123456789ABCDEF");
 	for (size_t skip = 0; skip < 3; skip++) {
 		put_base64(w, v, "+/", skip);
 		put_base64(w, v, "-_", skip);
@@ -165,8 +189,8 @@ struct mask *mask_new(const struct mask_value *values, size_t n)
 	struct mask *m;
 
 	for (size_t i = 0; i < n; i++)
-		text += values[i].len * 24 +
-			64; /* the value, four times three times, twice, and six times four thirds */
+		/* the value, four times three, twice two, three times six, six times four thirds */
+		text += values[i].len * 48 + 64;
 	size = sizeof(*m) + n * FORMS * sizeof(struct pattern) + text;
 	m = vault_alloc(size);
 	if (!m)

@@ -235,9 +235,9 @@ struct mask *secrets_mask(struct secrets *s, bool *ret_failed)
 		if (e->before)
 			values[n++] = (struct mask_value){ e->before->data, e->before->len };
 	}
-	if (n)
+	if (values)
 		s->mask = mask_new(values, n);
-	*ret_failed = !values || (n && !s->mask);
+	*ret_failed = !s->mask;
 	free(values);
 	return mask_ref(s->mask);
 }

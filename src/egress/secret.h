@@ -34,7 +34,8 @@ struct secret_use {
 int secrets_get(struct secrets *s, const char *name, uint64_t now_us, struct secret_use *ret, const char **ret_why);
 void secrets_wait(struct secrets *s, struct secret_wait *wait);
 void secrets_forget(struct secret_wait *wait);
-/* For responses: every value that was fetched, and the ones before them. A reference, or NULL: none was, or memory ran out (*ret_failed). */
+/* For responses: every value that was fetched, and the ones before them. A reference, also where there is none
+ * yet; NULL: memory ran out (*ret_failed). */
 struct mask *secrets_mask(struct secrets *s, bool *ret_failed);
 
 /* ---- requests (secret_apply.c) ---- */

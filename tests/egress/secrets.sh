@@ -25,7 +25,7 @@ import os, glob
 key = os.environ["KEY"]
 say("placeholder", key)
 say("header", https("api.example.com", "/secret-echo").replace("\r\n", "|"))
-say("own", https("api.example.com", "/own", headers="Authorization: Bearer mine\r\nX-Api-Key: mine2\r\nCookie: a=b\r\n").splitlines()[-1])
+say("own", https("api.example.com", "/own", headers="Authorization: Bearer mine\r\nX-Api-Key: mine2\r\nX_Api_Key: mine3\r\nCookie: a=b\r\n").splitlines()[-1])
 say("placed", https("git.example.com", "/placed", headers=f"X-Token: {os.environ['FILED']}\r\n").splitlines()[-1])
 say("query", https("api.example.com", "/query?key=" + key).splitlines()[-1])
 say("chunked", https("api.example.com", "/secret-echo?chunked=1").replace("\r\n", ""))
@@ -67,6 +67,26 @@ unset MYKEY
 status 125 "a variable that is not set is an error before anything starts" box "${P[@]}" -- true
 like "$ERR" MYKEY "which names it"
 export MYKEY=$VALUE
+
+# ---- a response that began before the value was known ----
+ask "${P[@]}" -- <<'END'
+import os
+s = ssl.create_default_context().wrap_socket(socket.create_connection(("git.example.com", 443), timeout=5), server_hostname="git.example.com")
+s.sendall(b"GET /ws HTTP/1.1\r\nHost: git.example.com\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+          b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+say("upgrade", s.recv(4096).split(b"\r\n")[0].decode())
+def back(text):
+    s.sendall(bytes([0x81, 0x80 | len(text), 0, 0, 0, 0]) + text)
+    return s.recv(4096)[2:].decode()
+value = b"s3cr" + b"3t/value+42==-file"
+say("before", back(value))
+https("git.example.com", "/late", headers=f"X-Token: {os.environ['FILED']}\r\n")
+say("after", back(value))
+END
+says upgrade ' 101 ' "control: a WebSocket, before anything needs the secret"
+say_is before "$VALUE-file" "control: nobody knows the value yet"
+is "$(seen http '"/late"' "$VALUE-file")" 1 "control: then a request brings it"
+say_is after '**********************' "and on the WebSocket it is masked from then on"
 
 # ---- by flags ----
 ask --secret TOKEN=env:MYKEY@api.example.com --allow api.example.com -- <<'END'

@@ -71,6 +71,10 @@ static void test_forms(void)
 	ok(every_split(m, "?k=s3cr3t%2FVal%2Bue%3D%221%22&x", "?k=***************************&x"), "percent-encoded");
 	ok(every_split(m, "?k=s3cr3t%2fVal%2bue%3d%221%22&x", "?k=***************************&x"), "in small letters");
 	ok(every_split(m, "{\"k\":\"s3cr3t/Val+ue=\\\"1\\\"\"}", "{\"k\":\"*******************\"}"), "JSON-escaped");
+	ok(every_split(m, "\"s3cr3t\\/Val+ue=\\\"1\\\"\"", "\"********************\""), "with slashes escaped");
+	ok(every_split(m, "\"s3cr3t/Val+ue\\u003d\\\"1\\\"\"", "\"************************\""), "for a page");
+	ok(every_split(m, "\"s3cr3t/Val\\u002Bue=\\u00221\\u0022\"", "\"********************************\""),
+	   "and in capitals");
 	/* printf 's3cr3t/Val+ue="1"' | base64 */
 	ok(every_split(m, "<czNjcjN0L1ZhbCt1ZT0iMSI=>", "<**********************I=>"), "base64");
 	/* printf 'u:s3cr3t/Val+ue="1"' | base64, and with one more byte in front, and behind */
