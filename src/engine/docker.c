@@ -11,6 +11,7 @@
 #include "base/owner.h"
 #include "base/str.h"
 #include "engine/docker_group.h"
+#include "engine/oci.h"
 #include "os/process.h"
 
 #include <fcntl.h>
@@ -18,16 +19,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { REMOVE_TRIES = 20, REMOVE_MS = 500 };
+enum { REMOVE_TRIES = 20, REMOVE_MS = 500, PODMAN_PROCESSES = 32768 /* what its service leaves itself */ };
 
 struct docker {
 	struct docker_relay relay; /* first: on_request gets it */
 	struct docker_api api;
 	struct docker_group group;
+	struct oci_dir dir; /* Podman: of the filter */
 	char id[DOCKER_ID_MAX];
 	int init; /* pidfd, or -1 */
 	bool was_created;
@@ -85,6 +88,7 @@ static void undo(struct docker *k)
 	}
 	fd_close(&k->init);
 	docker_group_close(&k->group);
+	oci_dir_remove(&k->dir);
 	docker_close(&k->api);
 }
 
@@ -120,8 +124,39 @@ static bool is_nonrecursive(const struct docker_api *api)
 	return strcmp(api->d->engine, "docker") == 0 && minor && strtoul(minor + 1, NULL, 10) < 44;
 }
 
+static int write_filter(struct docker *k, char *path, size_t size, struct cordon_error *err)
+{
+	struct driver *d = k->api.d;
+
+	oci_dir_sweep(d);
+	if (oci_dir_make(&k->dir, d, err) < 0 || oci_dir_write(&k->dir, d->spec.seccomp, err) < 0)
+		return -1;
+	snprintf(path, size, "%s/config.json", k->dir.path);
+	return 0;
+}
+
+static uint64_t hard_limit(__rlimit_resource_t resource)
+{
+	struct rlimit limit;
+
+	return getrlimit(resource, &limit) == 0 && limit.rlim_max != RLIM_INFINITY ? (uint64_t)limit.rlim_max : 0;
+}
+
+static void suit_podman(struct docker *k, struct docker_ways *ways)
+{
+	ways->is_plain_tmpfs = true;
+	ways->open_files = hard_limit(RLIMIT_NOFILE);
+	ways->processes_of_user = hard_limit(RLIMIT_NPROC);
+	if (!ways->processes_of_user || ways->processes_of_user > PODMAN_PROCESSES)
+		ways->processes_of_user = PODMAN_PROCESSES;
+	k->api.d->created.lacks |= ENGINE_LACKS_INODES;
+}
+
 static int create(struct docker *k, struct cordon_error *err)
 {
+	bool is_podman = strcmp(k->api.d->engine, "podman") == 0;
+	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api) };
+	char path[512];
 	const struct spec *s = &k->api.d->spec;
 	bool missing = false;
 	json_t *body;
@@ -129,7 +164,14 @@ static int create(struct docker *k, struct cordon_error *err)
 
 	if (!s->image)
 		return cordon_fail(err, CORDON_INVALID, 0, "%s needs an image", k->api.d->engine);
-	body = docker_create_body(s, is_nonrecursive(&k->api));
+	if (is_podman)
+		suit_podman(k, &ways);
+	if (s->seccomp && is_podman) {
+		if (write_filter(k, path, sizeof(path), err) < 0)
+			return -1;
+		ways.seccomp_path = path;
+	}
+	body = docker_create_body(s, &ways);
 	if (!body)
 		return fail_memory(err);
 	r = try_create(k, body, &missing, err);

@@ -10,8 +10,15 @@ enum { DOCKER_ANSWER_MAX = 4 << 20, DOCKER_ID_MAX = 80, DOCKER_TEXT_MAX = 512 };
 
 /* ---- what is said (docker_json.c, pure) ---- */
 
-/* The body of containers/create; NULL: memory ran out. nonrecursive: the daemon would leave mounts below a read-only one writable. */
-json_t *docker_create_body(const struct spec *spec, bool is_nonrecursive);
+struct docker_ways {
+	bool is_nonrecursive; /* the daemon would leave mounts below a read-only one writable: they are left out */
+	bool is_plain_tmpfs;  /* Podman knows no owner and no number of files there: open to all, who are one user */
+	/* Podman would raise both to numbers that not every host allows. 0: not said. */
+	uint64_t open_files, processes_of_user;
+	const char *seccomp_path; /* Podman wants a file where Docker wants the text; NULL: the text */
+};
+/* The body of containers/create; NULL: memory ran out. */
+json_t *docker_create_body(const struct spec *spec, const struct docker_ways *ways);
 
 /* What an answer says. Answers are a daemon's and still not trusted: each reader takes any JSON and returns false where it is not what it
  * should be; strings are cut to their buffers and printable. */
@@ -34,8 +41,8 @@ bool docker_read_wait(const json_t *json, int *ret_code);
 void docker_read_message(const json_t *json, char text[DOCKER_TEXT_MAX]);
 /* One of a list of containers: its id and owner. */
 bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner, size_t size);
-/* A line of a pull; false with the message in progress->text where it failed. */
-bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress);
+/* A line of a pull; false with the message where it failed. */
+bool docker_read_pull(const char *line, size_t len, struct engine_progress *ret_progress, char error[DOCKER_TEXT_MAX]);
 
 /* ---- the stream (docker_mux.c, pure) ---- */
 

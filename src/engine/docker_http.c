@@ -65,7 +65,7 @@ struct sink {
 	struct driver *d;
 	struct str text;
 	bool is_pull, failed;
-	struct engine_progress progress;
+	char error[DOCKER_TEXT_MAX];
 };
 
 /* The lines of a pull are told as they come. */
@@ -77,9 +77,10 @@ static void tell_lines(struct sink *sink)
 		size_t len = (size_t)(end - sink->text.data) + 1;
 
 		if (!sink->failed) {
-			sink->progress.type = ENGINE_PROGRESS;
-			if (docker_read_pull(sink->text.data, len, &sink->progress))
-				control_tell_progress(sink->d, &sink->progress);
+			struct engine_progress progress;
+
+			if (docker_read_pull(sink->text.data, len, &progress, sink->error))
+				control_tell_progress(sink->d, &progress);
 			else
 				sink->failed = true;
 		}
@@ -248,7 +249,7 @@ int docker_pull(struct docker_api *api, const char *image, struct cordon_error *
 	curl_free(name);
 	code = perform(api, "POST", path, NULL, PULL_MS, &sink);
 	curl_easy_getinfo(api->curl, CURLINFO_RESPONSE_CODE, &status);
-	snprintf(why, sizeof(why), "%s", sink.failed ? sink.progress.text : "");
+	snprintf(why, sizeof(why), "%s", sink.failed ? sink.error : "");
 	if (!*why && status != 200 && sink.text.len) {
 		json_t *json = json_loadb(sink.text.data, sink.text.len, 0, NULL);
 

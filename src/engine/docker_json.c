@@ -9,7 +9,7 @@
 
 /* ---- create ---- */
 
-static int add_tmpfs(json_t *to, const struct spec *s)
+static int add_tmpfs(json_t *to, const struct spec *s, bool is_plain)
 {
 	struct spec_tmpfs t;
 	json_t *entry;
@@ -18,16 +18,31 @@ static int add_tmpfs(json_t *to, const struct spec *s)
 
 	json_array_foreach(s->tmpfs, i, entry)
 	{
-		char text[256], inodes[40] = "";
+		char text[256], rest[96] = "";
 
 		if (!spec_tmpfs(entry, &t))
 			return -1;
-		if (t.inodes)
-			snprintf(inodes, sizeof(inodes), ",nr_inodes=%" PRIu64, t.inodes);
-		snprintf(text, sizeof(text), "rw,nosuid,nodev,%s,size=%" PRIu64 ",mode=%o,uid=%u,gid=%u%s",
-			 t.exec ? "exec" : "noexec", t.size_bytes, t.mode, s->uid, s->gid, inodes);
+		if (!is_plain && t.inodes)
+			snprintf(rest, sizeof(rest), ",uid=%u,gid=%u,nr_inodes=%" PRIu64, s->uid, s->gid, t.inodes);
+		else if (!is_plain)
+			snprintf(rest, sizeof(rest), ",uid=%u,gid=%u", s->uid, s->gid);
+		snprintf(text, sizeof(text), "rw,nosuid,nodev,%s,size=%" PRIu64 ",mode=%o%s",
+			 t.exec ? "exec" : "noexec", t.size_bytes, is_plain ? 01777 : t.mode, rest);
 		r |= json_object_set_new(to, t.dest, json_string(text));
 	}
+	return r;
+}
+
+/* Podman lays writable memory over these in every read-only root; nothing says not to, so something else lies there first. */
+static int cover_podman(json_t *to)
+{
+	static const char *const places[] = { "/run", "/tmp", "/var/tmp" };
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		if (!json_object_get(to, places[i]))
+			r |= json_object_set_new(to, places[i],
+						 json_string("ro,nosuid,nodev,noexec,size=4096,mode=555"));
 	return r;
 }
 
@@ -62,13 +77,15 @@ static int add_ulimit(json_t *to, const char *name, uint64_t value)
 						   (json_int_t)value));
 }
 
-static int add_limits(json_t *host, const struct spec_limits *l)
+static int add_limits(json_t *host, const struct spec_limits *l, const struct docker_ways *ways)
 {
 	json_t *ulimits = json_array();
 	int r = add_ulimit(ulimits, "core", l->core_bytes);
 
-	if (l->open_files)
-		r |= add_ulimit(ulimits, "nofile", l->open_files);
+	if (l->open_files || ways->open_files)
+		r |= add_ulimit(ulimits, "nofile", l->open_files ? l->open_files : ways->open_files);
+	if (ways->processes_of_user)
+		r |= add_ulimit(ulimits, "nproc", ways->processes_of_user);
 	if (l->file_size_bytes)
 		r |= add_ulimit(ulimits, "fsize", l->file_size_bytes);
 	r |= json_object_set_new(host, "Ulimits", ulimits);
@@ -82,11 +99,11 @@ static int add_limits(json_t *host, const struct spec_limits *l)
 	return r;
 }
 
-static int add_security(json_t *host, const struct spec *s)
+static int add_security(json_t *host, const struct spec *s, const char *seccomp_path)
 {
 	json_t *options = json_pack("[s]", "no-new-privileges");
 	auto_free char *profile = s->seccomp ? json_dumps(s->seccomp, JSON_COMPACT) : NULL;
-	auto_free char *text = profile ? str_printf("seccomp=%s", profile) : NULL;
+	auto_free char *text = profile ? str_printf("seccomp=%s", seccomp_path ? seccomp_path : profile) : NULL;
 	int r = 0;
 
 	/* Without one of ours the daemon's own stands. */
@@ -95,18 +112,20 @@ static int add_security(json_t *host, const struct spec *s)
 	return r | json_object_set_new(host, "SecurityOpt", options);
 }
 
-static json_t *host_config(const struct spec *s, bool is_nonrecursive)
+static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 {
 	json_t *tmpfs = json_object(), *mounts = json_array(), *host;
-	int r = add_tmpfs(tmpfs, s) | add_mounts(mounts, s, is_nonrecursive);
+	int r = add_tmpfs(tmpfs, s, ways->is_plain_tmpfs) | add_mounts(mounts, s, ways->is_nonrecursive);
 
+	if (ways->is_plain_tmpfs)
+		r |= cover_podman(tmpfs);
 	host = json_pack("{s:b, s:b, s:b, s:b, s:[s], s:s, s:s, s:s, s:{s:s}, s:o, s:o}", "ReadonlyRootfs", 1,
 			 "Privileged", 0, "Init", 0, "AutoRemove", 0, "CapDrop", "ALL", "NetworkMode", "none",
-			 "IpcMode", "private", "CgroupnsMode", "private", "LogConfig", "Type", "none", "Tmpfs", tmpfs,
+			 "IpcMode", "none", "CgroupnsMode", "private", "LogConfig", "Type", "none", "Tmpfs", tmpfs,
 			 "Mounts", mounts);
 	if (!host)
 		return NULL;
-	r |= add_limits(host, &s->limits) | add_security(host, s);
+	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways->seccomp_path);
 	if (r < 0) {
 		json_decref(host);
 		return NULL;
@@ -114,7 +133,7 @@ static json_t *host_config(const struct spec *s, bool is_nonrecursive)
 	return host;
 }
 
-json_t *docker_create_body(const struct spec *s, bool is_nonrecursive)
+json_t *docker_create_body(const struct spec *s, const struct docker_ways *ways)
 {
 	char user[32];
 
@@ -125,7 +144,7 @@ json_t *docker_create_body(const struct spec *s, bool is_nonrecursive)
 		"Image", s->image, "Hostname", s->hostname, "User", user, "Entrypoint", ENGINE_INIT_PATH, "Cmd", "Env",
 		s->env ? json_incref(s->env) : json_array(), "WorkingDir", "/", "Tty", 0, "OpenStdin", 1, "StdinOnce",
 		1, "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 0, "NetworkDisabled", 1, "Healthcheck", "Test",
-		"NONE", "Labels", ENGINE_LABEL, s->owner, "HostConfig", host_config(s, is_nonrecursive));
+		"NONE", "Labels", ENGINE_LABEL, s->owner, "HostConfig", host_config(s, ways));
 }
 
 /* ---- answers ---- */
@@ -247,15 +266,15 @@ bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner
 	return take_id(entry, id) && take_text(json_object_get(entry, "Labels"), ENGINE_LABEL, owner, size);
 }
 
-bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress)
+bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress, char error[DOCKER_TEXT_MAX])
 {
 	json_t *json = json_loadb(line, len, 0, NULL), *detail = json_object_get(json, "progressDetail");
-	bool failed = json_object_get(json, "error") != NULL;
+	bool failed = take_text(json, "error", error, DOCKER_TEXT_MAX);
 
-	if (!take_text(json, failed ? "error" : "status", progress->text, sizeof(progress->text)))
-		progress->text[0] = '\0';
-	progress->done_bytes = take_number(detail, "current");
-	progress->total_bytes = take_number(detail, "total");
+	*progress = (struct engine_progress){ .type = ENGINE_PROGRESS,
+					      .done_bytes = take_number(detail, "current"),
+					      .total_bytes = take_number(detail, "total") };
+	(void)take_text(json, "status", progress->text, sizeof(progress->text));
 	json_decref(json);
 	return !failed;
 }

@@ -77,6 +77,22 @@ static int read_head(CURL *curl, curl_socket_t socket, char head[HEAD_MAX])
 	return -1;
 }
 
+/* What follows the head of a refusal. */
+static int refused(struct docker_relay *relay, curl_socket_t socket, struct cordon_error *err)
+{
+	struct docker_answer answer = { 0 };
+	struct pollfd p = { .fd = socket, .events = POLLIN };
+	char body[4096];
+	size_t n = 0;
+	int r;
+
+	if (poll(&p, 1, ATTACH_MS) > 0 && curl_easy_recv(relay->attached, body, sizeof(body), &n) == CURLE_OK)
+		answer.json = json_loadb(body, n, JSON_DISABLE_EOF_CHECK, NULL);
+	r = docker_fail(relay->api, &answer, "attach to the container", err);
+	json_decref(answer.json);
+	return r;
+}
+
 int docker_attach(struct docker_relay *relay, struct cordon_error *err)
 {
 	char request[512], head[HEAD_MAX] = "";
@@ -100,8 +116,7 @@ int docker_attach(struct docker_relay *relay, struct cordon_error *err)
 		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "the daemon of %s went away, or gives no stream",
 				   relay->api->d->engine);
 	if (!str_starts(head, "HTTP/1.1 101") && !str_starts(head, "HTTP/1.1 200"))
-		return cordon_fail(err, CORDON_SYSTEM, 0, "%s does not attach to its container: %.*s",
-				   relay->api->d->engine, (int)strcspn(head, "\r\n"), head);
+		return refused(relay, socket, err);
 	return 0;
 }
 

@@ -88,9 +88,13 @@ static int add_tmpfs(json_t *list, const struct oci_config *c, const struct spec
 	return add_mount(list, t->dest, "tmpfs", "tmpfs", options);
 }
 
-static int add_bind(json_t *list, const struct spec_mount *m)
+/* Read-only to the last mount below it. */
+static int add_bind(json_t *list, const struct oci_config *c, const struct spec_mount *m)
 {
-	const char *const options[] = { "rbind", m->writable ? "rw" : "ro", "nosuid", "nodev", "rprivate", NULL };
+	const char *options[] = { "rbind", m->writable ? "rw" : "ro", "nosuid", "nodev", "rprivate", "rro", NULL };
+
+	if (m->writable || c->is_gvisor)
+		options[ARRAY_LEN(options) - 2] = NULL;
 
 	return add_mount(list, m->dest, "bind", m->source, options);
 }
@@ -113,9 +117,9 @@ static json_t *mounts(const struct oci_config *c)
 	for (size_t n = 0; n < ARRAY_LEN(binds); n++)
 		json_array_foreach(binds[n], i, entry)
 		{
-			r |= spec_mount(entry, &m) ? add_bind(list, &m) : -1;
+			r |= spec_mount(entry, &m) ? add_bind(list, c, &m) : -1;
 		}
-	r |= add_bind(list, &init);
+	r |= add_bind(list, c, &init);
 	if (r < 0) {
 		json_decref(list);
 		return NULL;
