@@ -5,7 +5,7 @@
 #include "engine/driver.h"
 #include "os/cgroup.h"
 
-/* config.json of a bundle. root is the directory of the root file system, cgroups_path may be NULL. NULL: memory ran out. Pure. */
+/* config.json of a bundle. root is the directory of the root file system, cgroups_path may be NULL. NULL: memory ran out. */
 struct oci_config {
 	const struct spec *spec;
 	const char *root, *cgroups_path;

@@ -1,5 +1,6 @@
 /*
- * config.json of an OCI bundle, from the specification: always hardened, nothing of it can be asked away. Pure.
+ * config.json of an OCI bundle, from the specification: always hardened, nothing of it can be asked away. Of the host it asks only
+ * whether something is a directory.
  *
  * No sysfs: what programs look for there, the number of processors, /proc tells as well, and it is the host's. No mqueue and no
  * shared /dev/shm beyond what the specification's tmpfs say. The user of init has no capability in any set.
@@ -11,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static json_t *strings(const char *const *list)
 {
@@ -88,12 +90,19 @@ static int add_tmpfs(json_t *list, const struct oci_config *c, const struct spec
 	return add_mount(list, t->dest, "tmpfs", "tmpfs", options);
 }
 
-/* Read-only to the last mount below it. */
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Read-only to the last mount below it. crun 1.8 takes a file for a directory with that. */
 static int add_bind(json_t *list, const struct oci_config *c, const struct spec_mount *m)
 {
 	const char *options[] = { "rbind", m->writable ? "rw" : "ro", "nosuid", "nodev", "rprivate", "rro", NULL };
 
-	if (m->writable || c->is_gvisor)
+	if (m->writable || c->is_gvisor || !is_directory(m->source))
 		options[ARRAY_LEN(options) - 2] = NULL;
 
 	return add_mount(list, m->dest, "bind", m->source, options);
