@@ -150,14 +150,14 @@ bool egress_said(const struct egress_process *e, struct cordon_error *ret)
 	return true;
 }
 
-int egress_failed(struct egress_process *e, struct cordon_error *err)
+bool egress_failed(struct egress_process *e, struct cordon_error *err)
 {
 	int status = 0;
 
 	(void)process_wait(e->process, &status);
 	fd_close(&e->process);
 	if (egress_said(e, err))
-		return -1;
+		return false;
 	if (WIFSIGNALED(status))
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process was killed by signal %d: from then on the box had no network",
@@ -168,7 +168,8 @@ int egress_failed(struct egress_process *e, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process ended with status %d: from then on the box had no network",
 			    WEXITSTATUS(status));
-	return fail_step(err, "egress");
+	(void)fail_step(err, "egress");
+	return WIFSIGNALED(status) || WEXITSTATUS(status) != 127;
 }
 
 void egress_end(struct egress_process *e)

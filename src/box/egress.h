@@ -26,8 +26,8 @@ int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, str
 int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err);
 /* What it said before it went, if it did; once. */
 bool egress_said(const struct egress_process *e, struct cordon_error *ret);
-/* It has ended although the box has not: why. */
-int egress_failed(struct egress_process *e, struct cordon_error *err);
+/* It has ended although the box has not: why. False: it never served, so there was no network at all. */
+bool egress_failed(struct egress_process *e, struct cordon_error *err);
 /* The box is gone: egress tells the rest and goes; killed where it does not. */
 void egress_end(struct egress_process *e);
 

@@ -292,10 +292,13 @@ static void on_egress(struct keeper *k)
 {
 	struct cordon_error err = { 0 };
 
-	(void)egress_failed(&k->egress, &err);
+	bool served = egress_failed(&k->egress, &err);
+
 	note_error(k, &err);
-	if (!k->report.started)
-		keeper_end(k);
+	if (served && k->report.started)
+		return;
+	k->report.cancelled = k->report.started;
+	keeper_end(k);
 }
 
 static int next_timeout_ms(const struct keeper *k, uint64_t now)
@@ -481,6 +484,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 		_exit(1);
 	memcpy(fds->owner, k.owner,
 	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
+	keeper_forget_secrets(&plan->network.config);
 	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */

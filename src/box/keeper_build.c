@@ -17,6 +17,7 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -104,6 +105,17 @@ static void wipe_environment(void)
 	for (char **e = environ; e && *e; e++)
 		explicit_bzero(*e, strlen(*e));
 	environ = NULL;
+}
+
+void keeper_forget_secrets(const struct net_config *config)
+{
+	for (size_t i = 0; i < config->secret_count; i++) {
+		const char *from = config->secrets[i].from;
+		char *value = from && str_starts(from, "env:") ? getenv(from + 4) : NULL;
+
+		if (value)
+			explicit_bzero(value, strlen(value));
+	}
 }
 
 static _Noreturn void become_init(struct keeper *k, int link)

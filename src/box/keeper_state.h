@@ -26,6 +26,8 @@ struct keeper {
 	struct link_report report;
 };
 
+/* Values that came with the caller's environment: only the front fetches secrets. */
+void keeper_forget_secrets(const struct net_config *config);
 /* The cgroup, the prepared things, init in its namespaces with its ids; init has been told to go on. */
 int keeper_build(struct keeper *k, struct cordon_error *err);
 

@@ -245,6 +245,7 @@ static SSL_CTX *context_new(const SSL_METHOD *method)
 
 	if (!ctx)
 		return NULL;
+	SSL_CTX_set_security_level(ctx, 2); /* whatever the host's library takes for enough */
 	/* Buffers are held only while they are in use; no renegotiation, no compression; a session lasts as long as its connection. */
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
