@@ -24,9 +24,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { SAID_SIZE = 512, END_MS = 5000 };
+enum { SAID_SIZE = 512, REAP_MS = 1000 };
 
 struct oci {
 	struct driver *d;
@@ -90,8 +91,10 @@ static int make_group(struct oci *o, struct cordon_error *err)
 	if (o->host.mode == CGROUP_NONE || o->host.needs_scope)
 		o->host.can = 0;
 	/* A process of the container is not one of the host in gVisor: its own threads would be counted. */
-	if (o->is_gvisor)
+	if (o->is_gvisor) {
 		o->host.can &= ~(unsigned)CGROUP_CAN_PIDS;
+		o->d->created.lacks |= ENGINE_LACKS_SECCOMP | ENGINE_LACKS_INODES;
+	}
 	lacks = lacking(&l, o->host.can);
 	o->d->created.lacks |= lacks;
 	l.memory_bytes = lacks & ENGINE_LACKS_MEMORY ? 0 : l.memory_bytes;
@@ -430,6 +433,22 @@ static void delete (struct oci *o)
 		(void)oci_call(&call);
 }
 
+/* Processes of the runtime that became ours; one that nobody waits for looks alive to the runtime, which would wait for its end. */
+static void reap(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < REAP_MS; i++) {
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			;
+		if (pid < 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
+}
+
 static void undo(struct oci *o, bool is_clean)
 {
 	int status;
@@ -438,10 +457,10 @@ static void undo(struct oci *o, bool is_clean)
 	if (o->proc >= 0)
 		(void)process_wait(o->proc, &status);
 	fd_close(&o->proc);
+	reap();
 	if (!is_clean || o->is_runc || o->is_gvisor)
 		delete (o);
-	while (waitpid(-1, &status, WNOHANG) > 0)
-		;
+	reap();
 	if (o->has_cgroup)
 		(void)cgroup_destroy(&o->cgroup);
 	oci_dir_remove(&o->dir);

@@ -169,14 +169,16 @@ static int want_places(struct places *p, const struct spec *s, struct cordon_err
 }
 
 /* Lower directories only: nothing can be written to it, whatever the runtime does. */
-static int mount_overlay(struct oci_dir *dir, const struct spec *s, const char *skeleton, struct cordon_error *err)
+static int mount_overlay(struct oci_dir *dir, const struct driver *d, const char *skeleton, struct cordon_error *err)
 {
+	/* runsc remounts it from a user namespace, where what is more than read-only cannot be taken away, and forgets to keep it. */
+	const unsigned long flags = strcmp(d->engine, "runsc") == 0 ? MS_RDONLY : MS_RDONLY | MS_NOSUID | MS_NODEV;
 	auto_str struct str options = { 0 };
 	json_t *entry;
 	size_t i;
 
 	str_addf(&options, "lowerdir=%s", skeleton);
-	json_array_foreach(s->rootfs, i, entry)
+	json_array_foreach(d->spec.rootfs, i, entry)
 	{
 		str_addf(&options, ":%s", json_string_value(entry));
 	}
@@ -187,7 +189,7 @@ static int mount_overlay(struct oci_dir *dir, const struct spec *s, const char *
 		return fail(err, errno, "make", dir->root);
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "make a mount namespace");
-	if (mount("overlay", dir->root, "overlay", MS_RDONLY | MS_NOSUID | MS_NODEV, options.data) < 0)
+	if (mount("overlay", dir->root, "overlay", flags, options.data) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "mount an overlay of the root file system");
 	dir->has_overlay = true;
 	return 0;
@@ -220,7 +222,7 @@ int oci_dir_root(struct oci_dir *dir, const struct driver *d, struct cordon_erro
 		return 0;
 	}
 	if (geteuid() == 0)
-		return mount_overlay(dir, &d->spec, skeleton, err);
+		return mount_overlay(dir, d, skeleton, err);
 	cordon_fail(err, CORDON_UNAVAILABLE, 0,
 		    "the root file system has no place for what is mounted in it, and only root can give it one");
 	return fail_hint(err, "make the directories %s, /proc, /dev and the working directory in it", "/.cordon");

@@ -161,5 +161,7 @@ int main(int argc, char **argv)
 		} else
 			printf("%s %s\n", line, arg);
 	}
+	if (ferror(stdin))
+		printf("stdin: %s\n", strerror(errno));
 	return 0;
 }
