@@ -8,8 +8,8 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "base/path.h"
+#include "base/remove.h"
 #include "base/str.h"
-#include "box/remove.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/owner.h"
-#include "box/remove.h"
+#include "base/remove.h"
 #include "os/loop.h"
 
 #include <dirent.h>

@@ -4,6 +4,7 @@
  */
 #include "plan/network.h"
 
+#include "base/libexec.h"
 #include "base/path.h"
 #include "net/start.h"
 #include "policy/network.h"
@@ -13,46 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- the program ---- */
 
-/* Somebody else's file in a shared directory is not the one that was meant. Whoever owns the program that runs is trusted already (in a
- * user namespace that may be nobody, for root). */
-static bool is_trusted(const char *path)
-{
-	struct stat st, self;
-
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || (st.st_mode & 022) || access(path, X_OK) < 0)
-		return false;
-	return st.st_uid == 0 || st.st_uid == geteuid() ||
-	       (stat("/proc/self/exe", &self) == 0 && st.st_uid == self.st_uid);
-}
-
-/* Beside the command itself (a build tree), where `make install` puts it, or where a package does. Only where TLS is looked into is it the program
- * that has a TLS library in it. */
+/* Only where TLS is looked into is it the program that has a TLS library in it. */
 static int find_egress(struct cordon_plan *plan, struct cordon_error *err)
 {
-	static const char *const places[] = { "/", "/../libexec/cordon/", "/usr/local/libexec/cordon/",
-					      "/usr/libexec/cordon/" };
 	const char *name = plan->network.intercepts ? "cordon-egress-tls" : "cordon-egress";
-	char self[4096] = "";
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash = n > 0 ? strrchr(self, '/') : NULL;
 
-	if (slash)
-		*slash = '\0';
-	for (size_t i = slash ? 0 : 2; i < ARRAY_LEN(places); i++) {
-		auto_free char *path = str_printf("%s%s%s", i < 2 ? self : "", places[i], name);
-
-		if (!path)
-			return fail_memory(err);
-		if (is_trusted(path)) {
-			plan->network.egress = STEAL(path);
-			return 0;
-		}
-	}
+	plan->network.egress = libexec_find(name);
+	if (plan->network.egress)
+		return 0;
+	if (errno == ENOMEM)
+		return fail_memory(err);
 	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no program %s, which this network needs", name);
 	return fail_hint(err, "`make install` puts it into libexec/cordon; in a build tree it lies beside the command");
 }

@@ -1,5 +1,5 @@
 /* Removing a tree by fd: see remove.h. */
-#include "box/remove.h"
+#include "base/remove.h"
 
 #include "base/fd.h"
 
