@@ -20,8 +20,12 @@ $(FUZZ_B)/libcordon.a: $(FUZZ_OBJ)
 $(FUZZ_B)/libegress.a: $(EGRESS_SRC:%.c=$(FUZZ_B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
-$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libegress.a $(FUZZ_B)/libcordon.a
-	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) -o $@
+# And those of src/image image_NAME.
+$(FUZZ_B)/libimage.a: $(IMAGE_SRC:%.c=$(FUZZ_B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libegress.a $(FUZZ_B)/libimage.a $(FUZZ_B)/libcordon.a
+	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
 
 .PHONY: fuzz fuzz-replay fuzz-replay-asan $(FUZZ_NAMES:%=fuzz-%)
 fuzz: $(FUZZ_NAMES:%=fuzz-%)
@@ -35,9 +39,9 @@ fuzz-replay:
 ifeq ($(V),asan)
 fuzz-replay-asan: $(FUZZ_NAMES:%=$(B)/fuzz/%)
 	@for name in $(FUZZ_NAMES); do CORDON_CONFIG= HOME=/nonexistent $(B)/fuzz/$$name fuzz/corpus/$$name || exit 1; done
-$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libegress.a $(B)/libcordon.a
+$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libegress.a $(B)/libimage.a $(B)/libcordon.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $^ $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) -o $@
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $^ $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
 endif
 
 -include $(FUZZ_OBJ:.o=.d)

@@ -18,6 +18,7 @@ install: all
 	$(INSTALL) -m 755 $(B)/cordon-egress $(B)/cordon-egress-tls $(DESTDIR)$(LIBEXECDIR)/
 	$(INSTALL) -m 755 $(B)/cordon-engine $(DESTDIR)$(LIBEXECDIR)/cordon-engine
 	$(INSTALL) -m 755 $(B)/cordon-init $(DESTDIR)$(LIBEXECDIR)/cordon-init
+	$(INSTALL) -m 755 $(B)/cordon-image $(DESTDIR)$(LIBEXECDIR)/cordon-image
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0
 	ln -sfn libcordon.so.0 $(DESTDIR)$(LIBDIR)/libcordon.so
 	$(INSTALL) -m 644 $(B)/libcordon.a $(DESTDIR)$(LIBDIR)/libcordon.a

@@ -2,7 +2,7 @@
 # fuzzers' corpus, and docs/PROMISES.md. See tests/all.sh. TESTS="tests/promise/view.sh …" runs only these, as whoever calls.
 TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config
 # What tests/programs runs in a box.
-TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd sqlite3 curl perl ruby
+TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd busybox-static file sqlite3 curl perl ruby
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TESTS ?=
 
@@ -14,9 +14,9 @@ test-packages:
 	@sh tools/need.sh $(TEST_PACKAGES)
 
 unit: $(UNIT)
-$(B)/unit/%: tests/unit/%.c $(B)/libegress.a $(B)/libcordon.a $(wildcard tests/unit/*.h)
+$(B)/unit/%: tests/unit/%.c $(B)/libegress.a $(B)/libimage.a $(B)/libcordon.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
-	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(if $(filter egress_%,$*),$(B)/libegress.a) $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(UNIT_LIBS_$*) -pthread -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(if $(filter egress_%,$*),$(B)/libegress.a) $(if $(filter image_%,$*),$(B)/libimage.a) $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) $(UNIT_LIBS_$*) -pthread -o $@
 
 check-promises:
 	@sh tools/check-promises.sh

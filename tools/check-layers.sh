@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom: base <- net, stream <- policy, os <- plan <- box; egress, engine and inner are programs of their own; the command line sees cordon.h and base only.
+# Who may include whom: base <- net, stream, store <- policy, os <- plan <- box; egress, engine, image and inner are programs of their own; the command line sees cordon.h and base only.
 set -eu
 status=0
 check() { # FOLDER ALLOWED…
@@ -14,18 +14,20 @@ check() { # FOLDER ALLOWED…
 }
 check base base
 check net net base
-check policy policy net base
+check store store base
+check policy policy store net base
 check os os base
-check plan plan policy os net base
-check box box plan policy os net stream base
+check plan plan policy store os net base
+check box box plan policy store os net stream base
 check egress egress os net base
 check stream stream base
 check engine engine stream os base
 check inner inner os stream base
+check image image store policy os net base
 check cli cli base
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/inner/ | src/plan/ | src/box/ | src/cli/) ;;
+	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/inner/ | src/store/ | src/image/ | src/plan/ | src/box/ | src/cli/) ;;
 	*) echo "$folder: no layer of tools/check-layers.sh"; status=1 ;;
 	esac
 done

@@ -12,7 +12,8 @@ umask 022
 
 # What was linked in statically; Debian wants to know it for security updates.
 # shellcheck disable=SC2016  # dpkg's variables, not the shell's
-built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev | sed 's/, $//')
+built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev \
+	libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev | sed 's/, $//')
 
 doc_files() { # PACKAGE: copyright and changelog as policy wants them
 	doc=$out/deb/$1/usr/share/doc/$1
@@ -53,7 +54,7 @@ rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
 strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-egress-tls" \
-	"$out/deb/cordon/usr/libexec/cordon/cordon-engine"
+	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-image"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a
 echo 'activate-noawait ldconfig' >"$out/deb/libcordon-dev/DEBIAN/triggers"

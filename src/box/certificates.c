@@ -92,6 +92,27 @@ static int write_java(struct root *r, int fd)
 	return cover(r, java_store, java_file);
 }
 
+/* A root of its own is read-only: its empty /etc/cordon gets a directory of the skeleton laid over it. */
+static int place_on_root(struct root *r)
+{
+	auto_close int place = fd_openat2(r->fd, "etc/cordon", O_PATH | O_DIRECTORY | O_NOFOLLOW, 0,
+					  RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS),
+		       tree = -1;
+	int n;
+
+	if (place < 0) {
+		root_fail(r, -place, "open", "/etc/cordon");
+		return fail_hint(r->err,
+				 "a root of its own needs this directory where TLS is looked into: make it in '%s'",
+				 r->plan->root);
+	}
+	if (mkdirat(r->fd, ".etc-cordon", 0755) < 0)
+		return root_fail(r, errno, "make", "/.etc-cordon");
+	tree = mount_clone(r->fd, ".etc-cordon", false);
+	n = tree < 0 ? tree : mount_attach(tree, place, "");
+	return n < 0 ? root_fail(r, -n, "lay over", "/etc/cordon") : 0;
+}
+
 int root_certificates(struct root *r)
 {
 	struct certificates c;
@@ -101,8 +122,8 @@ int root_certificates(struct root *r)
 		return 0;
 	if (receive(r, &c) < 0)
 		return -1;
-	if (mkdirat(r->fd, "etc/cordon", 0755) < 0 && errno != EEXIST)
-		status = root_fail(r, errno, "make", "/etc/cordon");
+	if (r->plan->root ? place_on_root(r) < 0 : mkdirat(r->fd, "etc/cordon", 0755) < 0 && errno != EEXIST)
+		status = r->plan->root ? -1 : root_fail(r, errno, "make", "/etc/cordon");
 	else
 		status = write_bundle(r, c.pem) < 0 ? -1 : write_java(r, c.java);
 	fd_close(&c.pem);

@@ -112,6 +112,7 @@ static int setup_root_begin(struct inside *in)
 		.plan = in->plan,
 		.prepared = in->prepared,
 		.prepared_in = in->prepared_in,
+		.image = in->image,
 		.scratch = in->scratch,
 		.scratch_path = in->scratch_path,
 		.uid = in->uid,
@@ -595,7 +596,7 @@ static int payload_started(struct inside *in)
 static int payload_exec(struct inside *in)
 {
 	char *const *argv = in->plan->argv.v, *const *env = in->plan->env.v;
-	const char *name = argv[0], *at = PLAN_PATH;
+	const char *name = argv[0], *at = in->plan->path;
 	int seen = ENOENT;
 
 	if (strchr(name, '/')) {
@@ -615,9 +616,8 @@ static int payload_exec(struct inside *in)
 	}
 	if (seen == ENOENT) {
 		cordon_fail(in->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
-		return fail_hint(in->err,
-				 "the box sees the host's /usr and what is mounted with --ro and --rw; PATH is %s",
-				 PLAN_PATH);
+		return fail_hint(in->err, "the box sees %s and what is mounted with --ro and --rw; PATH is %s",
+				 in->plan->root ? "its root" : "the host's /usr", in->plan->path);
 	}
 	return cordon_fail(in->err, CORDON_NOT_EXECUTABLE, seen, "'%s' cannot be executed", name);
 }

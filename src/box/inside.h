@@ -19,6 +19,7 @@ struct inside {
 	int stdio[3];                      /* the payload's pipes; unused with a terminal */
 	int tty_slave;                     /* -1: none; the child gets it at the gate */
 	const int *prepared, *prepared_in; /* see box/root.h */
+	int image;                         /* see box/root.h */
 	int scratch;
 	const char *scratch_path;
 	unsigned applied;    /* LAYER_BIT */

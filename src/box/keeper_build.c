@@ -141,6 +141,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.listener = -1,
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
+		.image = k->prepared.image,
 		.scratch = k->prepared.scratch,
 		.scratch_path = k->prepared.scratch_path,
 		.namespaces = k->plan->layers & NAMESPACES,

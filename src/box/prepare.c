@@ -96,6 +96,26 @@ static int prepare_ins(const struct cordon_plan *plan, struct prepared *p, struc
 	return 0;
 }
 
+/*
+ * An image lies in a store that only root may enter, and its files are root's. In the box they are the payload's own, as they are in an ordinary
+ * user's box, so that it can read what the image keeps from others; the tree is read-only. Where the file system has no idmapped mounts, the
+ * payload reads what everybody may.
+ */
+static int prepare_image(const struct cordon_plan *plan, struct prepared *p, struct cordon_error *err)
+{
+	int r;
+
+	p->image = idmapped(plan->root_fd, (struct id_range){ 0, p->uid, 1 }, (struct id_range){ 0, p->gid, 1 });
+	if (p->image < 0)
+		p->image = mount_clone(plan->root_fd, "", false);
+	r = p->image < 0 ? p->image
+			 : mount_restrict(p->image, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, 0, false);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "take the root of image '%s'", plan->image.name);
+	return fail_step(err, "image");
+}
+
 int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err)
 {
 	struct prepared *p = ret;
@@ -113,6 +133,8 @@ int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *re
 		return fail_step(err, "scratch");
 	if (!plan->as_root || plan->level != LEVEL_CONTAINER)
 		return 0;
+	if (plan->image.name && prepare_image(plan, p, err) < 0)
+		return -1;
 	if (plan->mount_count && prepare_mounts(plan, p, err) < 0)
 		return -1;
 	return plan->in_count ? prepare_ins(plan, p, err) : 0;
@@ -129,6 +151,7 @@ void prepare_done(struct prepared *p)
 	free(p->work);
 	free(p->scratch_path);
 	fd_close(&p->scratch);
+	fd_close(&p->image);
 	guard_done(&p->guard);
 	*p = (struct prepared)PREPARED_INIT;
 }

@@ -11,6 +11,7 @@
 struct prepared {
 	int *mounts, *ins; /* detached trees, -1 where init takes the source itself; NULL: none at all */
 	size_t mount_count, in_count;
+	int image;          /* the root, where it is an image: a detached tree, or -1 */
 	int scratch;        /* storage on disk: where the private files lie, or -1 */
 	char *scratch_path; /* its path, where init has to open it again; NULL: `scratch` is a detached tree */
 	char *work;         /* process level: the private directory, which is also the home */
@@ -18,9 +19,9 @@ struct prepared {
 	gid_t gid;
 	struct guard guard; /* over protected paths */
 };
-#define PREPARED_INIT                              \
-	{                                          \
-		.scratch = -1, .guard = GUARD_INIT \
+#define PREPARED_INIT                                           \
+	{                                                       \
+		.image = -1, .scratch = -1, .guard = GUARD_INIT \
 	}
 
 /* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */

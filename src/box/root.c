@@ -31,6 +31,7 @@
 
 #define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 #define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define IMAGE_PLACE ".image"
 #define PRIVATE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
 int root_fail(struct root *r, int errnum, const char *what, const char *path)
@@ -180,6 +181,35 @@ int root_restrict(struct root *r)
 
 /* ---- system directories ---- */
 
+static bool is_empty(int at, const char *name)
+{
+	int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	size_t n = 0;
+
+	while (d && n < 3 && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	else
+		fd_close(&fd);
+	return d && n == 2; /* "." and ".." */
+}
+
+/* Of a root of its own nothing can be changed from the moment it is laid, also by us: it may be the caller's own. An empty directory is made
+ * on the skeleton instead, so that something can be mounted below it. */
+static int lay_other(struct root *r, int from, const char *name, bool is_dir)
+{
+	auto_close int fd = -1;
+	int n;
+
+	if (is_dir && is_empty(from, name))
+		return mkdirat(r->fd, name, 0755) < 0 ? root_fail(r, errno, "make", name) : 0;
+	fd = mount_clone(from, name, true);
+	n = fd < 0 ? fd : mount_restrict(fd, RO, 0, true);
+	return n < 0 ? root_fail(r, -n, "take", name) : root_lay(r, fd, name);
+}
+
 /* One entry of a root: a symlink is made again, a directory or file is laid over. Missing is fine. */
 static int system_entry(struct root *r, int from, const char *name)
 {
@@ -201,7 +231,7 @@ static int system_entry(struct root *r, int from, const char *name)
 	}
 	if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
 		return 0;
-	return root_lay_host(r, from, name, name);
+	return r->plan->root ? lay_other(r, from, name, S_ISDIR(st.st_mode)) : root_lay_host(r, from, name, name);
 }
 
 static int host_system(struct root *r)
@@ -217,21 +247,40 @@ static int host_system(struct root *r)
 	return 0;
 }
 
-/* Everything at the top of files.root but what the box has of its own. */
-static int other_system(struct root *r)
+/* The directory of files.root: the keeper's tree, attached here for the while, or what the plan looked at. */
+static int open_other(struct root *r)
 {
-	static const char *const own[] = { ".", "..", "proc", "sys", "dev", "tmp", "home", "run" };
-	auto_close int from = open(r->plan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	auto_close int from = -1;
 	struct stat now, then;
-	struct dirent *e;
-	int status = 0;
-	DIR *d;
+	int n;
 
+	if (r->image >= 0) {
+		n = mkdirat(r->fd, IMAGE_PLACE, 0700) < 0 ? -errno : mount_attach(r->image, r->fd, IMAGE_PLACE);
+		if (n < 0)
+			return root_fail(r, -n, "attach", r->plan->root);
+		from = openat(r->fd, IMAGE_PLACE, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	} else {
+		from = open(r->plan->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	}
 	if (from < 0 || fstat(from, &now) < 0 || fstat(r->plan->root_fd, &then) < 0)
 		return root_fail(r, errno, "open", r->plan->root);
 	if (now.st_dev != then.st_dev || now.st_ino != then.st_ino)
 		return cordon_fail(r->err, CORDON_DENIED, 0, "'%s' was replaced while the box was being built",
 				   r->plan->root);
+	return STEAL_FD(from);
+}
+
+/* Everything at the top of files.root but what the box has of its own. */
+static int other_system(struct root *r)
+{
+	static const char *const own[] = { ".", "..", "proc", "sys", "dev", "tmp", "home", "run" };
+	auto_close int from = open_other(r);
+	struct dirent *e;
+	int status = 0;
+	DIR *d;
+
+	if (from < 0)
+		return -1;
 	d = fdopendir(dup(from));
 	if (!d)
 		return root_fail(r, errno, "list", r->plan->root);
@@ -538,6 +587,9 @@ static int root_enter(struct root *r)
 		return root_fail(r, errno, "enter", "the root");
 	if (r->scratch >= 0 && umount2(".scratch", MNT_DETACH | UMOUNT_NOFOLLOW) < 0)
 		return root_fail(r, errno, "detach", "the scratch directory");
+	if (r->image >= 0 &&
+	    (umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 || unlinkat(r->fd, IMAGE_PLACE, AT_REMOVEDIR) < 0))
+		return root_fail(r, errno, "detach", r->plan->root);
 	n = mount_restrict(r->fd, RO | noexec(r), 0, false);
 	if (n < 0)
 		return root_fail(r, -n, "lock", "the root");

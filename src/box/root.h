@@ -11,6 +11,7 @@ struct root {
 	size_t own_count;
 	const int *prepared;      /* per mount: a detached tree that the keeper made (idmapped), or -1 */
 	const int *prepared_in;   /* the same for each --in source */
+	int image;                /* a detached tree that is the root's directory; -1: it is opened by its path */
 	int scratch;              /* storage on disk: a directory (or a detached tree) for private files, or -1 */
 	const char *scratch_path; /* NULL: it is a detached tree */
 	const char *home; /* process level: fd is this directory, and paths of the box start here; NULL otherwise */

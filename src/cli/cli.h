@@ -52,6 +52,7 @@ int cmd_languages(int argc, char **argv);
 int cmd_sweep(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int cmd_help(int argc, char **argv);
+int cmd_image(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
 
 /* ---- what was asked for (flags.c) --------------------------------------------------------------------- */
@@ -65,6 +66,7 @@ struct cli_setting {
 struct cli_request {
 	bool json, quiet, verbose, tty, keep, help;
 	const char *policy; /* --policy */
+	const char *image;  /* --image */
 	const char *code;   /* -e */
 	const char *log;    /* --log */
 	struct strv in, out;

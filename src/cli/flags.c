@@ -12,6 +12,8 @@
 static const struct cli_flag flags[] = {
 	{ "--policy", "-p", SCOPE_POLICY, "NAME|FILE", AT(policy), false,
 	  "a preset or a policy file; flags can then only narrow it" },
+	{ "--image", NULL, SCOPE_POLICY, "NAME", AT(image), false,
+	  "an image as the root: the same as --root image:NAME; see `cordon image`" },
 	{ "--in", NULL, SCOPE_JOB, "HOST[:DEST]", AT(in), true, "copy this in before the run" },
 	{ "--out", NULL, SCOPE_JOB, "PATH[:HOST]", AT(out), true, "copy this out after the run" },
 	{ "--eval", "-e", SCOPE_CODE, "CODE", AT(code), false, "the program itself" },
@@ -242,12 +244,22 @@ static int set_flag(struct cordon_policy *policy, const struct cli_setting *s, s
 	return cordon_policy_set_from(policy, key, s->value, origin, err);
 }
 
+static int set_image(struct cordon_policy *policy, const struct cli_request *r, struct cordon_error *err)
+{
+	auto_free char *root = str_printf("image:%s", r->image);
+
+	for (size_t i = 0; i < r->setting_count; i++)
+		if (strcmp(r->settings[i].option->key, "files.root") == 0)
+			return cordon_fail(err, CORDON_INVALID, 0, "--image and --root both say what the root is");
+	return root ? cordon_policy_set_from(policy, "files.root", root, "flag --image", err) : fail_memory(err);
+}
+
 static int set_flags(struct cordon_policy *policy, const struct cli_request *r, struct cordon_error *err)
 {
 	for (size_t i = 0; i < r->setting_count; i++)
 		if (set_flag(policy, &r->settings[i], err) < 0)
 			return fail_step(err, "flags");
-	return 0;
+	return r->image && set_image(policy, r, err) < 0 ? fail_step(err, "flags") : 0;
 }
 
 static int narrow(struct cordon_policy *policy, const struct cli_request *r, struct cordon_error *err)

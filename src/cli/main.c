@@ -25,6 +25,12 @@ static const struct cli_command commands[] = {
 	  "check, show and list policies", "check show schema list",
 	  "cordon policy check ./agent.yaml\n"
 	  "cordon policy show strict --memory 64M\n" },
+	{ "image", cmd_image, SCOPE_OTHER,
+	  "import [--max-size SIZE] [--max-entries NUMBER] [--max-ratio NUMBER] FILE|DIR|- [NAME]\nls\nrm "
+	  "NAME…\ninspect NAME",
+	  "import, list, remove and inspect images: root file systems for `--image NAME`", "import ls rm inspect",
+	  "cordon image import python.tar python:3.12   # docker save, an OCI layout, or a root file system\n"
+	  "cordon run --image python:3.12 -- python3 --version\n" },
 	{ "config", cmd_config, SCOPE_OTHER, "show [--json]", "show this installation's configuration", "show", NULL },
 	{ "doctor", cmd_doctor, SCOPE_OTHER, "[--json]",
 	  "try each wall on this host, and say what is missing and how to get it", NULL, NULL },

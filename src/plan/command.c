@@ -50,7 +50,7 @@ static char *find_at(const struct cordon_plan *plan, const char *path)
 
 char *plan_find_command(const struct cordon_plan *plan, const char *name)
 {
-	const char *at = PLAN_PATH;
+	const char *at = plan->path;
 	int seen = ENOENT;
 
 	if (strchr(name, '/')) {
@@ -233,14 +233,32 @@ static bool caller_may_not_set(const char *name, size_t len)
 	return !copy || env_name_is_loader(copy);
 }
 
+/* What an image says lies under everything that the policy and the caller say, and never over what is the box's own. */
+static int image_env(struct cordon_plan *plan, struct cordon_error *err)
+{
+	static const char *const own[] = { "PATH=", "HOME=", "TERM=" };
+
+	for (size_t i = 0; i < plan->image.env.n; i++) {
+		const char *entry = plan->image.env.v[i], *eq = strchr(entry, '=');
+		bool is_own = !eq;
+
+		for (size_t k = 0; k < ARRAY_LEN(own); k++)
+			is_own = is_own || str_starts(entry, own[k]);
+		if (!is_own && set_env(plan, entry, (size_t)(eq - entry), eq + 1, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
 		     struct cordon_error *err)
 {
 	const struct strv *env = policy_list(policy, OPT_ENV), *pass = policy_list(policy, OPT_PASS_ENV);
 	const char *term = plan->tty ? secure_getenv("TERM") : NULL;
 
-	if (set_env_name(plan, "PATH", PLAN_PATH, err) < 0 || set_env_name(plan, "HOME", plan->home, err) < 0 ||
-	    set_env_name(plan, "LANG", "C.UTF-8", err) < 0 || set_env_name(plan, "TERM", term ? term : "dumb", err) < 0)
+	if (set_env_name(plan, "PATH", plan->path, err) < 0 || set_env_name(plan, "HOME", plan->home, err) < 0 ||
+	    set_env_name(plan, "LANG", "C.UTF-8", err) < 0 ||
+	    set_env_name(plan, "TERM", term ? term : "dumb", err) < 0 || image_env(plan, err) < 0)
 		return -1;
 	for (size_t i = 0; i < pass->n; i++) {
 		const char *value = getenv(pass->v[i]);
@@ -346,7 +364,7 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 
 		if (!path) {
 			cordon_fail(err, CORDON_NOT_FOUND, 0, "process.commands: '%s' is not in the box", names->v[i]);
-			return fail_hint(err, "it is looked for in %s of the box's root", PLAN_PATH);
+			return fail_hint(err, "it is looked for in %s of the box's root", plan->path);
 		}
 		if (strv_add(&plan->commands, names->v[i]) < 0 || strv_add_take(&plan->command_paths, path) < 0)
 			return fail_memory(err);

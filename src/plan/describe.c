@@ -135,8 +135,12 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 {
 	char buf[32];
 
-	str_addf(s, "files    root: %s, read-only; private files: %s\n",
-		 p->root ? p->root : "the host's /usr and friends", storage_text(p));
+	str_addf(s, "files    root: %s%s%s%s%s, read-only; private files: %s\n", p->image.name ? "image " : "",
+		 p->image.name ? p->image.name
+		 : p->root     ? p->root
+			       : "the host's /usr and friends",
+		 p->image.name ? " (" : "", p->image.name ? p->image.id : "", p->image.name ? ")" : "",
+		 storage_text(p));
 	if (p->level == LEVEL_CONTAINER) {
 		str_addf(s, "  rw  %s\n  rw  /tmp (%s)\n  rw  /dev/shm\n", p->home, str_size(p->limits.tmp_bytes, buf));
 		for (size_t i = 0; i < p->private_count; i++)
@@ -268,6 +272,12 @@ static char *describe_json(const struct cordon_plan *p)
 	json_string(&j, "syscalls", p->seccomp.strict ? "strict" : "default");
 	json_network(&j, p);
 	json_string(&j, "root", p->root ? p->root : "host");
+	if (p->image.name) {
+		json_object(&j, "image");
+		json_string(&j, "name", p->image.name);
+		json_string(&j, "id", p->image.id);
+		json_end_object(&j);
+	}
 	json_string(&j, "storage", storage_text(p));
 	json_mounts(&j, p);
 	json_copies(&j, "in", p->ins, p->in_count);

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "plan/place.h"
+#include "policy/config.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,6 +243,7 @@ static int check_sockets(const struct check *c)
 
 static int check_all(const struct check *c, const struct strv *extra)
 {
+	const struct config *config = config_get(NULL);
 	const char *home = secure_getenv("HOME");
 	auto_free char *clean = home && home[0] == '/' && home[1] ? path_clean(NULL, home) : NULL;
 
@@ -251,6 +253,8 @@ static int check_all(const struct check *c, const struct strv *extra)
 	for (size_t i = 0; i < extra->n; i++)
 		if (check_path(c, extra->v[i]) < 0)
 			return -1;
+	if (config && config->images_dir && check_path(c, config->images_dir) < 0)
+		return -1; /* whoever could write there would be in every later box */
 	if (clean && strcmp(clean, "/") != 0 && check_home(c, clean) < 0)
 		return -1;
 	if (check_home_directory(c) < 0 || check_accounts(c) < 0)

@@ -9,6 +9,7 @@
 #include "os/landlock.h"
 #include "os/subid.h"
 #include "plan/command.h"
+#include "plan/image.h"
 #include "plan/mounts.h"
 #include "plan/network.h"
 #include "policy/config.h"
@@ -210,11 +211,16 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 	struct stat st;
 
 	plan->root_fd = -1;
+	plan->path = strdup(PLAN_PATH);
+	if (!plan->path)
+		return fail_memory(err);
 	if (!root || strcmp(root, "host") == 0)
 		return 0;
 	if (plan->level == LEVEL_PROCESS)
 		return cordon_fail(err, CORDON_UNAVAILABLE, 0,
 				   "level 'process' has no root of its own: files.root must be 'host'");
+	if (str_starts(root, PLAN_IMAGE_PREFIX))
+		return plan_resolve_image(plan, root + strlen(PLAN_IMAGE_PREFIX), err);
 	plan->root_fd = plan_open_source(root, 0, policy_list(policy, OPT_FORBIDDEN), &plan->root, &st, err);
 	if (plan->root_fd < 0)
 		return -1;
@@ -223,7 +229,7 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 	return 0;
 }
 
-/* The caller's directory if the box has it, else the home. */
+/* The caller's directory if the box has it, else the image's, else the home. */
 static int resolve_workdir(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
 			   struct cordon_error *err)
 {
@@ -245,7 +251,7 @@ static int resolve_workdir(struct cordon_plan *plan, const struct cordon_policy 
 		plan->workdir = *below ? str_printf("%s/%s", m->dest, below) : strdup(m->dest);
 		return plan->workdir ? 0 : fail_memory(err);
 	}
-	plan->workdir = strdup(plan->home);
+	plan->workdir = strdup(plan_image_workdir(plan) ? plan_image_workdir(plan) : plan->home);
 	return plan->workdir ? 0 : fail_memory(err);
 }
 
@@ -405,6 +411,8 @@ void cordon_plan_free(struct cordon_plan *plan)
 	free(plan->scratch_dir);
 	free(plan->state_dir);
 	free(plan->root);
+	free(plan->path);
+	store_image_done(&plan->image);
 	free(plan->user);
 	free(plan->home);
 	free(plan->workdir);

@@ -12,6 +12,7 @@
 #include "os/cgroup.h"
 #include "os/seccomp.h"
 #include "policy/policy.h"
+#include "store/store.h"
 
 #include <sys/types.h>
 
@@ -121,8 +122,10 @@ struct cordon_plan {
 	char *scratch_dir; /* parent of scratch directories: storage on disk, process level */
 	char *state_dir;   /* records for the sweep */
 
-	char *root;  /* NULL: the host's; else the real path of a root file system */
-	int root_fd; /* O_PATH, -1 for the host's */
+	char *root;               /* NULL: the host's; else the real path of a root file system */
+	int root_fd;              /* O_PATH, -1 for the host's; of an image: readable, with its lock */
+	struct store_image image; /* name NULL: the root is no image */
+	char *path;               /* the box's PATH, by which commands are found */
 	struct plan_mount *mounts;
 	size_t mount_count;
 	struct plan_protect *protects;

@@ -26,6 +26,18 @@ static struct {
 	bool bad;
 } state = { .once = PTHREAD_ONCE_INIT };
 
+/* NULL where there is no home to lie in, or no memory: whoever wants an image is told. */
+static char *default_images_dir(void)
+{
+	const char *data = secure_getenv("XDG_DATA_HOME"), *home = secure_getenv("HOME");
+
+	if (geteuid() == 0)
+		return strdup("/var/lib/cordon/images");
+	if (data && data[0] == '/')
+		return str_printf("%s/cordon/images", data);
+	return home && home[0] == '/' ? str_printf("%s/.local/share/cordon/images", home) : NULL;
+}
+
 static int set_defaults(struct config *c, struct cordon_error *err)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -38,6 +50,7 @@ static int set_defaults(struct config *c, struct cordon_error *err)
 	else
 		c->state_dir = str_printf("/tmp/cordon-%u", (unsigned)uid);
 	c->scratch_dir = strdup("/var/tmp");
+	c->images_dir = default_images_dir();
 	if (!c->state_dir || !c->scratch_dir || strv_add(&c->engines, "native") < 0)
 		return fail_memory(err);
 	return 0;
@@ -155,6 +168,9 @@ static void json_key(struct json *j, enum config_key key, const struct config *c
 	case CONFIG_SCRATCH_DIR:
 		json_string(j, name, c->scratch_dir);
 		break;
+	case CONFIG_IMAGES_DIR:
+		json_string(j, name, c->images_dir);
+		break;
 	case CONFIG_ENGINES:
 		json_strings(j, name, (const char *const *)c->engines.v);
 		break;
@@ -199,7 +215,8 @@ static char *describe_text(const struct config *c)
 	str_add(&s, "version: 1\n");
 	for (int i = 0; i < CONFIG_KEY_COUNT; i++) {
 		struct json j = { 0 };
-		bool unset = (i == CONFIG_POLICY && !c->policy) || (i == CONFIG_PRESET_DIR && !c->preset_dir);
+		bool unset = (i == CONFIG_POLICY && !c->policy) || (i == CONFIG_PRESET_DIR && !c->preset_dir) ||
+			     (i == CONFIG_IMAGES_DIR && !c->images_dir);
 		auto_free char *value = NULL;
 		const char *colon;
 

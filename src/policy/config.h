@@ -17,7 +17,8 @@ struct config {
 	char *policy;     /* default policy: preset or path; NULL: built-in */
 	char *preset_dir; /* more presets; NULL: none */
 	char *state_dir;  /* records for the sweep; default /run/cordon or $XDG_RUNTIME_DIR/cordon or /tmp/cordon-UID */
-	char *scratch_dir;                 /* for storage: disk and process level; default /var/tmp */
+	char *scratch_dir; /* for storage: disk and process level; default /var/tmp */
+	char *images_dir; /* default /var/lib/cordon/images, or $XDG_DATA_HOME/cordon/images; NULL: the caller has no home */
 	struct strv engines;               /* preference order; "native" is the only one built in */
 	struct config_language *languages; /* adds to and overrides the built-in table */
 	size_t language_count;

@@ -19,6 +19,7 @@ const struct config_key_info config_keys[CONFIG_KEY_COUNT] = {
 	[CONFIG_PRESET_DIR] = { "preset_dir", "a directory of further presets, NAME.yaml each" },
 	[CONFIG_STATE_DIR] = { "state_dir", "where running boxes are noted, for the sweep" },
 	[CONFIG_SCRATCH_DIR] = { "scratch_dir", "where private files on disk live" },
+	[CONFIG_IMAGES_DIR] = { "images_dir", "where images lie, for `files.root: image:NAME`" },
 	[CONFIG_ENGINES] = { "engines", "who builds the wall, in order of preference" },
 	[CONFIG_LANGUAGES] = { "languages", "languages of 'cordon code', over the built-in ones" },
 	[CONFIG_COLOUR] = { "colour", "auto, always or never" },
@@ -39,6 +40,7 @@ void config_full_done(struct config_full *c)
 	free(c->config.preset_dir);
 	free(c->config.state_dir);
 	free(c->config.scratch_dir);
+	free(c->config.images_dir);
 	strv_done(&c->config.engines);
 	for (size_t i = 0; i < c->config.language_count; i++)
 		language_done(&c->config.languages[i]);
@@ -287,6 +289,9 @@ static int read_key(struct config_full *c, enum config_key key, const struct yam
 	case CONFIG_SCRATCH_DIR:
 		status = read_dir(&to->scratch_dir, node, &at, err);
 		break;
+	case CONFIG_IMAGES_DIR:
+		status = read_dir(&to->images_dir, node, &at, err);
+		break;
 	case CONFIG_ENGINES:
 		status = read_engines(&to->engines, node, base, &at, err);
 		break;
@@ -320,7 +325,8 @@ static int unknown_key(const struct yaml_node *node, const struct source *base, 
 	source_fail(&at, err, "no such key: '%.100s'", node->key);
 	if (s.best)
 		return fail_hint(err, "did you mean %s?", s.best);
-	return fail_hint(err, "there are policy, preset_dir, state_dir, scratch_dir, engines, languages, colour");
+	return fail_hint(
+		err, "there are policy, preset_dir, state_dir, scratch_dir, images_dir, engines, languages, colour");
 }
 
 static int read_entry(struct config_full *c, const struct yaml_node *node, const struct source *base,

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "policy/text.h"
 #include "policy/unit.h"
+#include "store/store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -206,8 +207,16 @@ int text_root(char **ret, const char *text, const struct source *at, struct cord
 		*ret = strdup(text);
 		return *ret ? 0 : fail_memory(err);
 	}
+	if (str_starts(text, "image:")) {
+		if (!store_name_is_valid(text + strlen("image:"), true)) {
+			source_fail(at, err, "'%.200s' is not the name of an image", text);
+			return fail_hint(err, "write image:NAME or image:NAME@sha256:…; `cordon image ls` lists them");
+		}
+		*ret = strdup(text);
+		return *ret ? 0 : fail_memory(err);
+	}
 	if (!strchr(text, '/')) {
-		source_fail(at, err, "'%.200s' is neither 'host' nor a directory", text);
+		source_fail(at, err, "'%.200s' is neither 'host', an image nor a directory", text);
 		return fail_hint(err, "write the directory with a slash, as in ./%.60s", text);
 	}
 	return text_host_path(ret, text, at, err);

@@ -140,7 +140,7 @@ static void schema_option(struct json *j, enum option_id id)
 	else if (o->type == TYPE_PATH)
 		schema_text(j, "^/");
 	else if (o->type == TYPE_ROOT)
-		schema_text(j, "^(host|[^~]*/.*)$");
+		schema_text(j, "^(host|image:[A-Za-z0-9][A-Za-z0-9._:/+@-]*|[^~]*/.*)$");
 	else if (o->type == TYPE_STRING)
 		schema_text(j, id == OPT_USER             ? "^[a-z_][a-z0-9_-]{0,31}$"
 			       : id == OPT_UPSTREAM_PROXY ? "^(none|http://[^/@]+:[1-9][0-9]{0,4})$"

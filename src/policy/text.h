@@ -22,7 +22,7 @@ int text_mount_dest(char **ret, const char *text, const struct source *at, struc
 /* "SRC[:DEST]" and "DEST:SIZE" (SIZE becomes bytes), each as two malloc'd strings. */
 int text_mount(char *ret[2], const char *text, const struct source *at, struct cordon_error *err);
 int text_tmpfs(char *ret[2], const char *text, const struct source *at, struct cordon_error *err);
-/* "host" or a host directory. */
+/* "host", "image:NAME" or a host directory. */
 int text_root(char **ret, const char *text, const struct source *at, struct cordon_error *err);
 
 #endif
