@@ -22,7 +22,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-steps spawn work true wire serve "$work") || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-steps spawn work true wire serve "$work") || exit 1
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
@@ -76,6 +76,27 @@ measure() {
 bwrap=(/usr/bin/bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /tmp)
 
 # ---- start ----
+
+# A box from an image (busybox and nothing else, in a store of this measurement's own) beside one from the host's root. Both read the
+# configuration that names the store.
+image() {
+	local busybox config=$work/images-$suffix.yaml
+	busybox=$(command -v busybox) || { note 'cordon-image: not measured: no busybox'; return; }
+	mkdir -p "$work/rootfs/bin" "$work/rootfs/etc" "$work/store-$suffix"
+	cp "$busybox" "$work/rootfs/bin/busybox"
+	ln -sf busybox "$work/rootfs/bin/true"
+	tar -C "$work/rootfs" -cf "$work/rootfs.tar" .
+	printf 'version: 1\nimages_dir: %s\n' "$work/store-$suffix" >"$config"
+	chmod 700 "$work/store-$suffix"
+	[ ${#as[@]} -eq 0 ] || chown "$nobody:$nobody" "$work/store-$suffix"
+	"${as[@]}" env CORDON_CONFIG="$config" "$cordon" image import "$work/rootfs.tar" bench >/dev/null 2>>"$build/notes" || return
+	export CORDON_CONFIG=$config
+	add bare /bin/true
+	add cordon "$cordon" run -- /bin/true
+	add cordon-image "$cordon" run --image bench -- /bin/true
+	measure "image-$suffix" -n "$rounds"
+	unset CORDON_CONFIG
+}
 
 start() {
 	add bare /bin/true
@@ -215,6 +236,7 @@ part() {
 
 everything() {
 	part start
+	part image
 	part throughput
 	part inside
 	part steps

@@ -95,6 +95,12 @@ def start(user):
     compare("alone-" + user, f"The same after a pause of 100 ms, as {user}")
 
 
+def image(user):
+    times = compare("image-" + user, f"Start of `true` from an image, as {user}")
+    if "cordon" in times and "cordon-image" in times:
+        target(f"start from an image as {user}, of the host's root", ratio(times, "cordon-image", "cordon"), 1.3)
+
+
 def throughput(user):
     times = load("throughput-" + user)
     if not times:
@@ -367,6 +373,7 @@ def close():
 
 for who in ("root", "user"):
     start(who)
+    image(who)
     throughput(who)
     inside(who)
     download(who)

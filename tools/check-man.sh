@@ -19,7 +19,7 @@ while read -r key flag; do
 	want "$key" cordon-policy.5
 	[ "$flag" = - ] || want "$flag" cordon.1
 done <"$work/options"
-for command in run code plan policy config doctor languages help version; do
+for command in run code plan policy config doctor languages image help version; do
 	"$cordon" completion words "$command" - | grep -o '^--[a-z-]*' || true
 done | sort -u >"$work/flags"
 while read -r flag; do
