@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "egress/dial.h"
-#include "egress/hello.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -239,60 +238,17 @@ static void dial_stage(struct conn *c)
 	conn_dial(c, dialled);
 }
 
-static bool every_rule_has_ech(const struct net_match *match)
-{
-	for (size_t i = 0; i < match->n; i++)
-		if (!match->rules[i]->ech)
-			return false;
-	return match->n > 0;
-}
-
-/* Looks at what has come so far and leaves it where it is: the relay passes it on untouched. */
-static void hello_stage(struct conn *c)
-{
-	static uint8_t data[HELLO_MAX];
-	const char *why = "malformed";
-	struct hello hello;
-	ssize_t n = recv(c->client, data, sizeof(data), MSG_PEEK);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		conn_reset(c, NET_FAILED, "closed by the box before it said anything");
-		return;
-	}
-	switch (hello_parse(data, (size_t)n, &hello, &why)) {
-	case HELLO_MORE:
-		if (n == sizeof(data))
-			conn_refuse(c, "not TLS: its ClientHello is too long");
-		return;
-	case HELLO_NOT_TLS:
-	case HELLO_BAD:
-		conn_refuse(c, "%s", why);
-		return;
-	case HELLO_OK:
-		break;
-	}
-	if (c->name && !hello.has_sni)
-		conn_refuse(c, "the TLS ClientHello names no server (SNI)");
-	else if (c->name && strcmp(hello.sni, c->name) != 0)
-		conn_refuse(c, "the TLS ClientHello names %.90s, not the name that was resolved", hello.sni);
-	else if (hello.has_ech && !every_rule_has_ech(&c->match)) {
-		c->allow = "ech: allow in the rule";
-		conn_refuse(c, "the TLS ClientHello has an encrypted part (ECH)");
-	} else
-		dial_stage(c);
-}
-
 /* Before it is relayed or the engine's. */
 static void client_ready(struct loop_io *io, uint32_t events)
 {
 	struct conn *c = LOOP_OWNER(io, struct conn, client_io);
 
-	if (c->stage == CONN_HELLO)
-		hello_stage(c);
-	else if (events & (EPOLLERR | EPOLLHUP))
+	if (c->stage == CONN_HELLO) {
+		if (handshake_begin(c))
+			dial_stage(c);
+	} else if (events & (EPOLLERR | EPOLLHUP)) {
 		conn_reset(c, NET_FAILED, "closed by the box before it was connected");
+	}
 }
 
 static void engine_stage(struct conn *c)

@@ -7,6 +7,7 @@
 #define EGRESS_CONN_H
 
 #include "egress/egress.h"
+#include "egress/handshake.h"
 #include "egress/relay.h"
 
 struct conn;
@@ -45,6 +46,7 @@ struct conn {
 	void (*resume)(struct conn *c, enum conn_way way);
 	struct bucket_wait wait[2];
 
+	struct handshake handshake;     /* of TLS that is not looked into */
 	struct relay relay;             /* stage CONN_RELAY */
 	void *engine;                   /* the engine's own; it is asked to free it while the stage is CONN_ENGINE */
 	char reason[160];               /* why a dial failed; also for the event */

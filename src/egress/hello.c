@@ -274,7 +274,7 @@ static enum hello_status parse_records(const uint8_t *data, size_t len, size_t t
 {
 	uint8_t message[MESSAGE_MAX] = { 0 };
 
-	*ret = (struct hello){ 0 };
+	*ret = (struct hello){ .len = len };
 	join_records(data, len, message);
 	return parse_message((struct reader){ message + MESSAGE_HEADER, message + total }, ret, why);
 }

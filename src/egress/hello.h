@@ -11,6 +11,7 @@
 enum { HELLO_MAX = 18432 }; /* 16 KiB of handshake and its record headers */
 
 struct hello {
+	size_t len; /* of the records that hold it */
 	bool has_sni;
 	bool has_ech;             /* encrypted_client_hello of any form, or the old ESNI */
 	char sni[HOSTNAME_SIZE];  /* normalised */

@@ -121,6 +121,8 @@ static bool flow_in(struct conn *c, enum conn_way way, size_t quota)
 
 	if (n > 0) {
 		flow->held = (size_t)n;
+		if (way == CONN_UP && c->handshake.stage == HANDSHAKE_FIRST)
+			c->handshake.left -= (size_t)n;
 		if (n >= RELAY_SMALL_BYTES)
 			pipe_grow(&c->egress->pipes, &flow->pipe);
 	} else if (n == 0)
@@ -146,6 +148,19 @@ static bool flow_end(struct conn *c, enum conn_way way)
 	return true;
 }
 
+/* While the beginning of TLS is looked at. */
+static enum handshake_pass flow_check(struct conn *c, enum conn_way way, size_t *quota)
+{
+	enum handshake_pass pass = way == CONN_UP ? handshake_up(c, quota) : handshake_down(c);
+
+	if (pass == HANDSHAKE_WAIT)
+		c->relay.flow[way].readable = false;
+	/* The box's side may have waited for this, and has no event of its own. */
+	if (pass == HANDSHAKE_GO && way == CONN_DOWN)
+		(void)loop_timer_set(c->egress->loop, &c->relay.again, 0);
+	return pass;
+}
+
 /* Moves what can be moved. False: c is gone. */
 static bool flow_pump(struct conn *c, enum conn_way way)
 {
@@ -165,6 +180,14 @@ static bool flow_pump(struct conn *c, enum conn_way way)
 		quota = conn_quota(c, way, RELAY_LARGE_BYTES);
 		if (quota == 0)
 			break;
+		if (c->handshake.stage != HANDSHAKE_NONE) {
+			enum handshake_pass pass = flow_check(c, way, &quota);
+
+			if (pass == HANDSHAKE_GONE)
+				return false;
+			if (pass != HANDSHAKE_GO)
+				break;
+		}
 		if (flow->pipe.read < 0 && !relay_pipe_get(&c->egress->pipes, &flow->pipe)) {
 			(void)loop_timer_in(c->egress->loop, &c->relay.again, RELAY_RETRY_MS);
 			return true;
@@ -203,12 +226,14 @@ static void relay_event(struct conn *c, enum conn_way in, uint32_t events)
 		from->readable = true;
 	if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		to->writable = true;
+	if (in == CONN_DOWN && events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		c->handshake.ended = true;
 	if (from->readable && !flow_pump(c, in))
 		return;
 	if (to->writable && !flow_pump(c, in == CONN_UP ? CONN_DOWN : CONN_UP))
 		return;
 	/* Nobody reads from it any more, so nobody else would find out. */
-	if (events & EPOLLERR && from->shut)
+	if (events & EPOLLERR && (from->shut || (in == CONN_UP && c->handshake.stage == HANDSHAKE_FIRST)))
 		(void)broken(c, in == CONN_UP, ECONNRESET);
 }
 

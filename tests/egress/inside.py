@@ -159,6 +159,40 @@ def record(data):
     return b"\x16\3\1" + struct.pack("!H", len(data)) + data
 
 
+def retried(host, first, second, between=b"\x14\3\3\0\1\1", ahead=False):
+    """Makes the server ask for a second ClientHello, by a first one without a key, and says what came of that. ahead: it is not waited for."""
+    body = hello(first)[9:]
+    at = 2 + 32
+    at += 1 + body[at]
+    at += 2 + struct.unpack_from("!H", body, at)[0]
+    at += 1 + body[at]
+    extensions, empty = body[at + 2 :], b""
+    while extensions:
+        kind, size = struct.unpack_from("!HH", extensions)
+        value, extensions = extensions[4 : 4 + size], extensions[4 + size :]
+        value = b"\0\0" if kind == 51 else value
+        empty += struct.pack("!HH", kind, len(value)) + value
+    one = body[:at] + struct.pack("!H", len(empty)) + empty
+    two = between + record(b"\1" + struct.pack("!I", len(body))[1:] + body).replace(first.encode(), second.encode())
+
+    def go():
+        with socket.create_connection((host, 443), timeout=5) as s, s.makefile("rb") as stream:
+            s.sendall(record(b"\1" + struct.pack("!I", len(one))[1:] + one) + (two if ahead else b""))
+            head = stream.read(5)
+            if b"\xcf\x21\xad\x74\xe5\x9a" not in stream.read(struct.unpack("!H", head[3:])[0]):
+                return "no retry"
+            s.sendall(b"" if ahead else two[:70])
+            time.sleep(0.05)
+            s.sendall(b"" if ahead else two[70:])
+            head = stream.read(5)
+            if head[:1] == b"\x14":
+                stream.read(1)
+                head = stream.read(5)
+            return "closed" if not head else "hello" if head[0] == 22 else "alert" if head[0] == 21 else repr(head)
+
+    return tried(go)
+
+
 def greeted(host, data, port=443, timeout=5, pieces=1):
     """What a server says first to these bytes: "hello" is a ServerHello."""
 

@@ -26,6 +26,13 @@ say("sslv2", greeted(api, b"\x80\x2e\1\0\2\0\x15\0\0\0\x10" + bytes(40)))
 say("endless", greeted(api, record(b"\1\xff\xff\xff" + bytes(16000)) + record(bytes(16000)), timeout=3))
 say("nul", greeted(api, good.replace(b"api.example.com", b"api.example\0com")))
 say("address as name", greeted(api, good.replace(b"api.example.com", b"255.255.255.255")))
+say("second", retried("badcert.example.com", "badcert.example.com", "badcert.example.com"))
+say("second without more", retried("badcert.example.com", "badcert.example.com", "badcert.example.com", between=b""))
+say("second ahead", retried("badcert.example.com", "badcert.example.com", "badcert.example.com", ahead=True))
+say("second other", retried("badcert.example.com", "badcert.example.com", "evilert.example.com"))
+say("second other ahead", retried("badcert.example.com", "badcert.example.com", "evilert.example.com", ahead=True))
+say("second other behind data", retried("badcert.example.com", "badcert.example.com", "evilert.example.com", between=b"\x17\3\3\0\1\1"))
+say("second other behind an alert", retried("badcert.example.com", "badcert.example.com", "evilert.example.com", between=b"\x15\3\3\0\2\1\x5a"))
 say("plain TLS", https("api.example.com", "/x").splitlines()[-1])
 say("bad certificate", https("badcert.example.com"))
 END
@@ -34,6 +41,10 @@ say_is case hello "in any case"
 say_is pieces hello "byte by byte"
 say_is records hello "cut into records"
 say_is "plain TLS" "ok GET /x" "control: a whole request"
+say_is second hello "a second ClientHello, where the server asks for one"
+say_is "second without more" hello "with nothing before it"
+say_is "second ahead" hello "and sent ahead"
+for what in other "other ahead" "other behind data" "other behind an alert"; do says "second $what" "$NEVER" "a second one with another name: $what"; done
 for what in "other allowed" "other allowed 2" "refused name" evil none ech http ssh zeros alert sslv2 endless nul "address as name"; do
 	says "$what" "$NEVER" "refused: $what"
 done
