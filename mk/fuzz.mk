@@ -24,8 +24,13 @@ $(FUZZ_B)/libegress.a: $(EGRESS_SRC:%.c=$(FUZZ_B)/%.o)
 $(FUZZ_B)/libimage.a: $(IMAGE_SRC:%.c=$(FUZZ_B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
-$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libegress.a $(FUZZ_B)/libimage.a $(FUZZ_B)/libcordon.a
-	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $^ $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
+# Those of src/engine engine_NAME; jansson comes before libcordon.a: see mk/engine.mk.
+$(FUZZ_B)/libengine.a: $(ENGINE_SRC:%.c=$(FUZZ_B)/%.o)
+	@rm -f $@
+	ar rcs $@ $^
+$(FUZZ_NAMES:%=$(FUZZ_B)/%): $(FUZZ_B)/%: fuzz/%.c $(FUZZ_B)/libengine.a $(FUZZ_B)/libegress.a $(FUZZ_B)/libimage.a $(FUZZ_B)/libcordon.a
+	$(CLANG) $(CPPFLAGS_ALL) $(FUZZ_FLAGS) -fsanitize=fuzzer $< $(if $(filter engine_%,$*),$(FUZZ_B)/libengine.a $(ENGINE_LIBS)) \
+		$(filter-out %/libengine.a,$(filter %.a,$^)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
 
 .PHONY: fuzz fuzz-replay fuzz-replay-asan $(FUZZ_NAMES:%=fuzz-%)
 fuzz: $(FUZZ_NAMES:%=fuzz-%)
@@ -39,9 +44,10 @@ fuzz-replay:
 ifeq ($(V),asan)
 fuzz-replay-asan: $(FUZZ_NAMES:%=$(B)/fuzz/%)
 	@for name in $(FUZZ_NAMES); do CORDON_CONFIG= HOME=/nonexistent $(B)/fuzz/$$name fuzz/corpus/$$name || exit 1; done
-$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libegress.a $(B)/libimage.a $(B)/libcordon.a
+$(FUZZ_NAMES:%=$(B)/fuzz/%): $(B)/fuzz/%: fuzz/%.c fuzz/replay.c $(B)/libengine.a $(B)/libegress.a $(B)/libimage.a $(B)/libcordon.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $^ $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -Wno-missing-prototypes $(filter %.c,$^) $(if $(filter engine_%,$*),$(B)/libengine.a $(ENGINE_LIBS)) \
+		$(filter-out %/libengine.a,$(filter %.a,$^)) $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) -o $@
 endif
 
 -include $(FUZZ_OBJ:.o=.d)

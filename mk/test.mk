@@ -14,9 +14,9 @@ test-packages:
 	@sh tools/need.sh $(TEST_PACKAGES)
 
 unit: $(UNIT)
-$(B)/unit/%: tests/unit/%.c $(B)/libegress.a $(B)/libimage.a $(B)/libcordon.a $(wildcard tests/unit/*.h)
+$(B)/unit/%: tests/unit/%.c $(B)/libegress.a $(B)/libimage.a $(B)/libengine.a $(B)/libcordon.a $(wildcard tests/unit/*.h)
 	@mkdir -p $(@D)
-	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(if $(filter egress_%,$*),$(B)/libegress.a) $(if $(filter image_%,$*),$(B)/libimage.a) $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) $(UNIT_LIBS_$*) -pthread -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $< $(if $(filter egress_%,$*),$(B)/libegress.a) $(if $(filter image_%,$*),$(B)/libimage.a) $(if $(filter engine_%,$*),$(B)/libengine.a $(ENGINE_LIBS)) $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) $(if $(filter egress_%,$*),$(EGRESS_LIBS)) $(if $(filter image_%,$*),$(IMAGE_LIBS)) $(UNIT_LIBS_$*) -pthread -o $@
 
 check-promises:
 	@sh tools/check-promises.sh
