@@ -2,10 +2,14 @@
 PROBE_SRC := tests/probe/main.c tests/probe/calls.c tests/probe/files.c tests/probe/net.c tests/probe/process.c
 
 .PHONY: probe
-probe: build/test/probe build/test/without
+probe: build/test/probe build/test/without build/test/inner
 build/test/probe: $(PROBE_SRC) tests/probe/probe.h
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $(PROBE_SRC) -o $@
 build/test/without: tests/probe/without.c
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@
+# In the place of cordon-init, for tests/engine.
+build/test/inner: tests/engine/inner.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@
