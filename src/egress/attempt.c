@@ -32,7 +32,7 @@ struct attempts {
 struct attempt {
 	uint16_t protocol;
 	uint16_t port;
-	uint8_t address[4]; /* no padding: all of it is a key */
+	uint8_t address[4];
 };
 
 static struct attempts *attempts_get(struct egress *egress)
@@ -132,6 +132,9 @@ static bool opened_now(const struct attempts *attempts, uint16_t port)
 
 static void attempt_seen(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len)
 {
+	const uint8_t key[] = { (uint8_t)attempt->protocol, (uint8_t)(attempt->port >> 8), (uint8_t)attempt->port,
+				attempt->address[0],        attempt->address[1],           attempt->address[2],
+				attempt->address[3] };
 	struct egress *egress = attempts->egress;
 	bool lazy = attempt->protocol == IPPROTO_TCP && capture_is_lazy(egress);
 	char reason[160] = "no rule has this port";
@@ -144,7 +147,7 @@ static void attempt_seen(struct attempts *attempts, const struct attempt *attemp
 		return;
 	if (lazy)
 		(void)gateway_refuse(attempts->fds[0], packet, len);
-	if (attempts_news(egress, attempt, sizeof(*attempt)))
+	if (attempts_news(egress, key, sizeof(key)))
 		attempt_tell(egress, attempt, reason);
 }
 

@@ -105,6 +105,8 @@ static int gateway_settings(struct build *b)
 	/* A host's rp_filter is inherited. It would not find the way back of a packet that lo replays, nor, under the rule, of any. */
 	static const char *const lazy[][2] = {
 		{ "ipv4/ip_unprivileged_port_start", "0" },
+		{ "ipv4/conf/all/route_localnet", "0" }, /* the same: 127.0.0.1 is the nursery's */
+		{ "ipv4/conf/default/route_localnet", "0" },
 		{ "ipv4/conf/all/rp_filter", "0" },
 		{ "ipv4/conf/default/rp_filter", "0" },
 		{ "ipv4/conf/lo/rp_filter", "0" },
