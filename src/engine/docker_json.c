@@ -24,10 +24,12 @@ static int add_tmpfs(json_t *to, const struct spec *s, bool is_plain)
 			return -1;
 		if (!is_plain && t.inodes)
 			snprintf(rest, sizeof(rest), ",uid=%u,gid=%u,nr_inodes=%" PRIu64, s->uid, s->gid, t.inodes);
-		else if (!is_plain)
+		else if (is_plain) /* the user's; and not filled from the image's directory */
+			snprintf(rest, sizeof(rest), ",notmpcopyup,U");
+		else
 			snprintf(rest, sizeof(rest), ",uid=%u,gid=%u", s->uid, s->gid);
 		snprintf(text, sizeof(text), "rw,nosuid,nodev,%s,size=%" PRIu64 ",mode=%o%s",
-			 t.exec ? "exec" : "noexec", t.size_bytes, is_plain ? 01777 : t.mode, rest);
+			 t.exec ? "exec" : "noexec", t.size_bytes, t.mode, rest);
 		r |= json_object_set_new(to, t.dest, json_string(text));
 	}
 	return r;
@@ -42,7 +44,7 @@ static int cover_podman(json_t *to)
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (!json_object_get(to, places[i]))
 			r |= json_object_set_new(to, places[i],
-						 json_string("ro,nosuid,nodev,noexec,size=4096,mode=555"));
+						 json_string("ro,nosuid,nodev,noexec,size=4096,mode=555,notmpcopyup"));
 	return r;
 }
 

@@ -97,7 +97,8 @@ def whole_life(e):
     line = d.line()
     ok(line and "argc=1 argv0=/.cordon/init pid=1 uid=" in line, "%s: init runs alone" % e.name, line)
     ok(created["version"].startswith(e.name + " "), "%s: it says its version" % e.name, created)
-    ok(d.ask("put /home/box/a 10") == "written", "%s: control: what is given can be written" % e.name)
+    said = d.ask("put /home/box/a 10")
+    ok(said == "written", "%s: control: what is given can be written" % e.name, said, d.ask("stat /home/box"))
     ok(d.ask("put /new 1").startswith(("Read-only", "Permission")), "%s: the root cannot" % e.name)
     ok(d.ask("put /in/new 1").startswith(("Read-only", "Permission")), "%s: nor a read-only mount" % e.name)
     ok(d.ask("put /out/new 1") == "written", "%s: control: a writable mount can" % e.name)
@@ -153,11 +154,15 @@ def killed(e):
     e.nothing_left(d, "after the keeper's end")
 
 
+def mortal_owner():
+    child = subprocess.Popen(["sleep", "1000"])
+    return child, "cordon-%d-%d-%s" % (child.pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) + 1,
+                                       open("/proc/sys/kernel/random/boot_id").read()[:8])
+
+
 def swept(e):
     """The owner is a process that is gone; its driver was killed."""
-    child = subprocess.Popen(["sleep", "1000"])
-    owner = "cordon-%d-%d-%s" % (child.pid, int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK")) + 1,
-                                 open("/proc/sys/kernel/random/boot_id").read()[:8])
+    child, owner = mortal_owner()
     d, created = e.started(owner=owner)
     if not d:
         child.kill()
@@ -197,14 +202,26 @@ def errors(e):
 def daemon_dies(e):
     if e.name != "docker":
         return
-    d, created = e.started()
+    child, owner = mortal_owner()
+    d, created = e.started(owner=owner)
     d.line()
     e.daemon.kill()
     e.daemon.wait()
     packet = d.packet()
     ok(packet and packet["type"] == "error" and "went away" in packet["message"], "docker: a daemon that dies in the middle is an error", packet)
     d.end()
+    child.kill()
+    child.wait()
     ok(until(lambda: not os.path.exists("/proc/%d" % created["pid"])), "docker: and the container dies, too")
+    # A daemon that comes back knows the container again. It also ends what the killed one left: its own containerd.
+    e.daemon = start_docker().daemon
+    if not e.daemon:
+        ok(False, "docker: starts again", open(WORK + "/docker.log").read()[-2000:])
+        return
+    d, _ = e.started()
+    d.line()
+    ok(until(lambda: not e.listed(created["id"])), "docker: nothing is left of it, once the daemon is back")
+    d.end()
 
 
 # ---- daemons ----
@@ -223,6 +240,8 @@ def load_image(sock):
 
 
 def start_daemon(name, command, sock):
+    if os.path.exists(sock):
+        os.unlink(sock)
     daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open(WORK + "/%s.log" % name, "w"), stderr=subprocess.STDOUT)
     if not until(lambda: daemon.poll() is not None or os.path.exists(sock), 40) or daemon.poll() is not None:
         return None
@@ -272,6 +291,9 @@ def main():
                 e.daemon.terminate()
                 e.daemon.wait()
     print("1..%d" % count)
+    for line in open("/proc/self/mountinfo").read().splitlines():
+        if line.split()[4].startswith(WORK + "/"):
+            subprocess.run(["umount", "-l", line.split()[4]])
     subprocess.run(["rm", "-rf", WORK])
     return failed > 0
 
