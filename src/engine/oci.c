@@ -259,8 +259,12 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 	if (WIFSIGNALED(r))
 		return cordon_fail(err, CORDON_SYSTEM, 0, "%s was killed by signal %d: %s", o->d->engine, WTERMSIG(r),
 				   said);
-	return cordon_fail(err, CORDON_SYSTEM, 0, "%s could not start the container: %s", o->d->engine,
-			   *said ? said : "it did not say why");
+	cordon_fail(err, CORDON_SYSTEM, 0, "%s could not start the container: %s", o->d->engine,
+		    *said ? said : "it did not say why");
+	return strstr(said, "hybrid mode")
+		       ? fail_hint(err, "only root can hide the second tree of this host from %s; runc does without",
+				   o->d->engine)
+		       : -1;
 }
 
 static int find_init(struct oci *o, struct cordon_error *err)
