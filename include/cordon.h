@@ -235,12 +235,13 @@ struct cordon_result {
 	size_t network_count;
 	uint64_t network_lost;            /* events that found no room */
 	const char *level;                /* "container" */
-	const char *engine;               /* "native" */
+	const char *engine;               /* "native", "crun" … */
 	const char *limit_source;         /* "cgroup" or "watch" */
 	const char *const *layers;        /* NULL-terminated: what was really applied */
 	const char *const *degraded;      /* NULL-terminated: what was given up on request */
 	const char *kept;                 /* the scratch directory that job.keep kept, or NULL */
 	const struct cordon_error *error; /* why it could not start, or what failed later; NULL if nothing */
+	const char *engine_version;       /* "crun 1.8.1"; NULL for native */
 };
 
 /* `io` may be NULL: no stdin, output collected. */

@@ -1,6 +1,8 @@
 # make test: unit tests, then every tests/DIR/*.sh as root, as an ordinary user, at process level and without user namespaces, the
 # fuzzers' corpus, and docs/PROMISES.md. See tests/all.sh. TESTS="tests/promise/view.sh …" runs only these, as whoever calls.
 TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config
+# What tests/engine drives, and a root for it.
+TEST_PACKAGES += crun runc busybox-static
 # What tests/programs runs in a box.
 TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd busybox-static file sqlite3 curl perl ruby
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))

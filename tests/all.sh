@@ -53,7 +53,7 @@ tests/run.sh --label unit --counts "$counts" build/"${V:-release}"/unit/!(*.d)
 # ---- as whoever calls ----
 if [ "$(id -u)" = 0 ]; then me=root; else me=user; fi
 pass "$me, container"
-mapfile -t list < <(files promise limits life cli programs egress fault api image)
+mapfile -t list < <(files promise limits life cli programs egress engine fault api image)
 tests/run.sh --label "$me" --counts "$counts" "${list[@]}"
 pass "$me, process"
 # Root's payloads at process level have no writable mounts, so that programs and limits are looked at as a user.
@@ -92,7 +92,7 @@ if [ $me = root ]; then
 	}
 	prefix=("${as_user[@]}")
 	pass "user, container"
-	mapfile -t list < <(files promise limits life programs egress image)
+	mapfile -t list < <(files promise limits life programs egress engine image)
 	user_run user container "${list[@]}"
 	pass "user, process"
 	mapfile -t list < <(files promise limits life programs)

@@ -21,6 +21,7 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 CORDON=${CORDON:-$TOP/build/cordon}
 case $CORDON in /*) ;; *) CORDON=$PWD/$CORDON ;; esac
 LEVEL=${CORDON_LEVEL:-container}
+ENGINE=${CORDON_ENGINE:-}
 PROBE=${CORDON_PROBE:-$TOP/build/test/probe}
 if [ "$(id -u)" = 0 ]; then ME=root; else ME=user; fi
 export CORDON PROBE ME LEVEL
@@ -102,7 +103,7 @@ status() {
 # ---- the box ----
 
 # box FLAG… -- COMMAND…: cordon run at the level under test. No run may take a minute.
-box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" "$@"; }
+box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} "$@"; }
 # result FLAG… -- COMMAND…: the same with --json; field PATH then reads it: field status, field isolation.layers, field error.message
 result() {
 	box --json "$@" >"$WORK/.result" 2>"$WORK/.result.err"

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "box/engine_probe.h"
 #include "os/cgroup.h"
 #include "os/probe.h"
 
@@ -28,6 +29,7 @@ struct report {
 	struct probe_finding findings[PROBE_FINDINGS_MAX];
 	size_t count;
 	struct level levels[2];
+	struct engine_finding engines[ENGINES_MAX];
 	struct utsname system;
 	const char *container;    /* or NULL */
 	const char *limit_source; /* "cgroup" or "watch" */
@@ -105,8 +107,30 @@ static void examine(struct report *r)
 	r->container = probe_container();
 	if (uname(&r->system) < 0)
 		snprintf(r->system.release, sizeof(r->system.release), "unknown");
+	engine_probe(r->engines);
 	judge_container(&r->levels[0], r);
 	judge_process(&r->levels[1], r);
+}
+
+static void json_engines(struct json *j, const struct report *r)
+{
+	json_array(j, "engines");
+	for (size_t i = 0; i < engine_count; i++) {
+		const struct engine_finding *f = &r->engines[i];
+
+		json_object(j, NULL);
+		json_string(j, "name", f->engine->name);
+		json_bool(j, "works", f->works);
+		json_string(j, "detail", f->detail);
+		json_array(j, "layers");
+		for (int layer = 0; layer < LAYER_COUNT; layer++)
+			if (f->engine->layers & (1u << layer))
+				json_string(j, NULL, layer_name((enum layer)layer));
+		json_end_array(j);
+		json_bool(j, "tells_denials", f->engine->tells_denials);
+		json_end_object(j);
+	}
+	json_end_array(j);
 }
 
 static char *as_json(const struct report *r)
@@ -142,6 +166,7 @@ static char *as_json(const struct report *r)
 		json_end_object(&j);
 	}
 	json_end_array(&j);
+	json_engines(&j, r);
 	json_end_object(&j);
 	return json_take(&j);
 }
@@ -194,6 +219,10 @@ static char *as_text(const struct report *r)
 	str_add(&s, "\nlevels\n");
 	for (size_t i = 0; i < ARRAY_LEN(r->levels); i++)
 		add_level(&s, &r->levels[i]);
+	str_add(&s, "\nengines\n");
+	for (size_t i = 0; i < engine_count; i++)
+		str_addf(&s, "%-5s %-16s %s\n", r->engines[i].works ? "ok" : "no", r->engines[i].engine->name,
+			 r->engines[i].detail);
 	str_addf(&s, "\nlimits come from %s\n",
 		 strcmp(r->limit_source, "cgroup") == 0 ? "cgroups"
 							: "rlimits and polling (watch); --require cgroup refuses that");

@@ -13,9 +13,11 @@
 #include "base/fd.h"
 #include "box/denial.h"
 #include "box/descend.h"
+#include "box/foreign.h"
 #include "box/lasting.h"
 #include "box/watch.h"
 #include "os/process.h"
+#include "plan/engine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -485,7 +487,9 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	memcpy(fds->owner, k.owner,
 	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
 	keeper_forget_secrets(&plan->network.config);
-	if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
+	if (begun == 0 && !plan->engine->is_native)
+		foreign_run(plan, fds, k.owner, &k.report);
+	else if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
 	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)

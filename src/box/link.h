@@ -61,6 +61,7 @@ struct link_report {
 	uint64_t wall_us, cpu_us, memory_peak_bytes, oom_kills, process_refusals;
 	unsigned layers, degraded;
 	bool limits_by_watch;
+	char engine_version[96];   /* empty: native */
 	struct cordon_error error; /* code CORDON_OK: none */
 	uint32_t denial_count;
 	uint64_t denials_lost; /* distinct ones beyond the table */

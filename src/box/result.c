@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "box/denial.h"
 #include "box/traffic.h"
+#include "plan/engine.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -169,7 +170,9 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 	out->cpu_us = p->cpu_us;
 	out->memory_peak_bytes = p->memory_peak_bytes;
 	out->level = plan->level == LEVEL_PROCESS ? "process" : "container";
-	out->engine = "native";
+	out->engine = plan->engine->name;
+	if (p->engine_version[0] && strv_add(&r->texts, p->engine_version) == 0)
+		out->engine_version = r->texts.v[r->texts.n - 1];
 	out->limit_source = p->limits_by_watch ? "watch" : "cgroup";
 	list_layers(p->layers, r->layers);
 	list_layers(p->degraded, r->degraded);
@@ -246,6 +249,8 @@ static void json_isolation(struct json *j, const struct cordon_result *r)
 	json_object(j, "isolation");
 	json_string(j, "level", r->level);
 	json_string(j, "engine", r->engine);
+	if (r->engine_version)
+		json_string(j, "engine_version", r->engine_version);
 	json_strings(j, "layers", r->layers);
 	json_strings(j, "degraded", r->degraded);
 	json_string(j, "limit_source", r->limit_source);

@@ -537,9 +537,9 @@ static uint64_t count_components(const char *path)
 
 /* The payload's share, and what the skeleton itself is made of: forty-odd entries and the way to each mount. A root of its own has
  * more at its top than can be told here. */
-static uint64_t skeleton_inodes(const struct cordon_plan *plan)
+static uint64_t skeleton_inodes(const struct cordon_plan *plan, bool for_runtime)
 {
-	uint64_t n = inode_share(plan) + (plan->root ? 256 : 40);
+	uint64_t n = inode_share(plan) + (plan->root ? 256 : for_runtime ? 28 : 40);
 
 	for (size_t i = 0; i < plan->mount_count; i++)
 		n += count_components(plan->mounts[i].dest);
@@ -548,13 +548,9 @@ static uint64_t skeleton_inodes(const struct cordon_plan *plan)
 	return n;
 }
 
-/*
- * The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. What lies below it
- * cannot be opened by its path from then on, so it is one that is forbidden as a source of mounts.
- */
-static int root_skeleton(struct root *r)
+/* A tmpfs of what is left of the disk, attached at the first of the places that is there. */
+static int make_skeleton(struct root *r, const char *const *places, const char **ret_place)
 {
-	static const char *const places[] = { "/run", "/root", "/boot" };
 	const struct plan_limits *l = &r->plan->limits;
 	uint64_t rest = l->disk_bytes - l->tmp_bytes, privates = 0;
 	auto_close int fd = -1;
@@ -562,15 +558,18 @@ static int root_skeleton(struct root *r)
 
 	for (size_t i = 0; i < r->plan->private_count; i++)
 		privates += r->plan->privates[i].size_bytes;
-	fd = mount_new_tmpfs(rest - privates, skeleton_inodes(r->plan), "0755", PRIVATE);
+	fd = mount_new_tmpfs(rest - privates, skeleton_inodes(r->plan, r->for_runtime), "0755", PRIVATE);
 	if (fd < 0) {
 		root_fail(r, -fd, "mount", "tmpfs");
 		return fd == -ENOSYS ? fail_hint(r->err, "the kernel must have the new mount calls (5.12 or later); "
 							 "--level process does without")
 				     : -1;
 	}
-	for (size_t i = 0; n < 0 && i < ARRAY_LEN(places); i++)
-		n = mount_attach(fd, AT_FDCWD, places[i]);
+	for (; n < 0 && *places; places++) {
+		n = mount_attach(fd, AT_FDCWD, *places);
+		if (n == 0)
+			*ret_place = *places;
+	}
 	if (n < 0)
 		return root_fail(r, -n, "attach", "the root");
 	if (remember_own(r, fd, "/") < 0)
@@ -579,7 +578,33 @@ static int root_skeleton(struct root *r)
 	return 0;
 }
 
-static int root_enter(struct root *r)
+/*
+ * The skeleton is attached over a directory that every host has; in this namespace only, and for a moment. What lies below it
+ * cannot be opened by its path from then on, so it is one that is forbidden as a source of mounts.
+ */
+static int root_skeleton(struct root *r)
+{
+	static const char *const places[] = { "/run", "/root", "/boot", NULL };
+	const char *place;
+
+	return make_skeleton(r, places, &place);
+}
+
+/* Where a runtime lays its own, after which what was laid so far is restricted: a runtime without rights over the skeleton could not make them. */
+static int root_runtime_places(struct root *r)
+{
+	static const char *const dirs[] = { "proc", "dev", ".cordon" };
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (mkdirat(r->fd, dirs[i], 0755) < 0)
+			return root_fail(r, errno, "make", dirs[i]);
+	if (mknodat(r->fd, ".cordon/init", S_IFREG | 0444, 0) < 0)
+		return root_fail(r, errno, "make", ".cordon/init");
+	return root_restrict(r);
+}
+
+/* What served for building is taken away, and nothing is built any more. */
+static int root_lock(struct root *r)
 {
 	int n;
 
@@ -591,8 +616,15 @@ static int root_enter(struct root *r)
 	    (umount2(IMAGE_PLACE, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 || unlinkat(r->fd, IMAGE_PLACE, AT_REMOVEDIR) < 0))
 		return root_fail(r, errno, "detach", r->plan->root);
 	n = mount_restrict(r->fd, RO | noexec(r), 0, false);
-	if (n < 0)
-		return root_fail(r, -n, "lock", "the root");
+	return n < 0 ? root_fail(r, -n, "lock", "the root") : 0;
+}
+
+static int root_enter(struct root *r)
+{
+	int n;
+
+	if (root_lock(r) < 0)
+		return -1;
 	n = mount_pivot();
 	return n < 0 ? root_fail(r, -n, "pivot to", "the root") : 0;
 }
@@ -644,5 +676,21 @@ int root_build(struct root *r)
 		{ "root: enter", root_enter }, /* last: what comes before needs the host's files */
 	};
 
+	return run_steps(r, steps, ARRAY_LEN(steps));
+}
+
+int root_build_at(struct root *r, const char *const *places, const char **ret_place)
+{
+	static const struct root_step steps[] = {
+		{ "root: system", root_system },   { "root: etc", root_etc },
+		{ "root: sys", root_sys },         { "root: places", root_runtime_places },
+		{ "root: private", root_private }, { "root: mounts", root_mounts },
+		{ "root: code", root_code },       { "root: copy in", root_copy_in },
+		{ "root: lock", root_lock },
+	};
+
+	r->fd = -1;
+	if (make_skeleton(r, places, ret_place) < 0)
+		return fail_step(r->err, "root: skeleton");
 	return run_steps(r, steps, ARRAY_LEN(steps));
 }

@@ -17,6 +17,7 @@ struct root {
 	const char *home; /* process level: fd is this directory, and paths of the box start here; NULL otherwise */
 	uid_t uid;        /* the payload's ids as seen from here */
 	gid_t gid;
+	bool for_runtime;                    /* root_build_at() */
 	int authority;                       /* from egress: the certificates of looked-into TLS; -1: none */
 	uint64_t copied_bytes, copied_files; /* in, so far */
 	struct cordon_error *err;
@@ -29,6 +30,9 @@ int root_begin(struct root *r);
  * the payload's child can get ready meanwhile. Takes away: the host's files. */
 int root_build(struct root *r);
 int root_leave_host(struct cordon_error *err);
+/* The same tree for a runtime that makes it the root itself: attached at the first of the `places` (NULL-terminated) and left there, with
+ * empty /proc and /dev. Needs: a mount namespace of its own and the host's root's rights; uid and gid are the host's. */
+int root_build_at(struct root *r, const char *const *places, const char **ret_place);
 
 /* For the parts of root_build that live in other files. Paths are absolute, clean and in the box. */
 /* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */

@@ -67,7 +67,7 @@ static int add_mount(json_t *list, const char *dest, const char *type, const cha
 /* What every root has. /dev holds the six devices that a runtime always makes, and a devpts. */
 static int kernel_mounts(json_t *list)
 {
-	static const char *const proc[] = { "nosuid", "nodev", "noexec", NULL };
+	static const char *const proc[] = { "nosuid", "nodev", "noexec", "hidepid=2", NULL };
 	static const char *const dev[] = { "nosuid", "noexec", "strictatime", "mode=755", "size=64k", NULL };
 	static const char *const pts[] = { "nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", NULL };
 

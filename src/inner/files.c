@@ -167,15 +167,22 @@ static void out_error(struct inner *n, enum cordon_code code, int errnum, const 
 	inner_flush(n, true);
 }
 
+/* Beyond the bound a byte is enough for the keeper to see that there is more: a sparse file may be endless. */
 static void out_file(struct inner *n, int fd, const char *path)
 {
 	static char buffer[CHUNK];
 	ssize_t got;
+	bool over;
 
-	while ((got = read(fd, buffer, sizeof(buffer))) > 0) {
+	do {
+		over = n->out_bytes > n->job.out_bytes;
+		got = read(fd, buffer, over ? 1 : sizeof(buffer));
+		if (got <= 0)
+			break;
+		n->out_bytes += (uint64_t)got;
 		frame_put(&n->queue, FRAME_DATA, buffer, (size_t)got);
 		inner_flush(n, true);
-	}
+	} while (!over);
 	if (got < 0)
 		out_error(n, CORDON_SYSTEM, errno, path, "read");
 }

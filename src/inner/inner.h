@@ -33,6 +33,7 @@ struct inner {
 	size_t queue_at;  /* of it, written */
 	struct stream_job job;
 	struct inner_copy copy;
+	uint64_t out_bytes; /* handed out so far */
 	pid_t payload;
 	bool payload_gone, reported;
 	int status;          /* the payload's, as from waitpid */

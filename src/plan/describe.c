@@ -1,5 +1,6 @@
 /* What a plan would do, layer by layer and path by path, for people and as JSON. */
 #include "base/json.h"
+#include "plan/engine.h"
 #include "plan/plan.h"
 
 #include <inttypes.h>
@@ -87,7 +88,7 @@ static void text_network(struct str *s, const struct cordon_plan *p)
 
 static void text_layers(struct str *s, const struct cordon_plan *p)
 {
-	str_addf(s, "level    %s, engine native\nlayers  ", level_text(p));
+	str_addf(s, "level    %s, engine %s\nlayers  ", level_text(p), p->engine->name);
 	for (int i = 0; i < LAYER_COUNT; i++)
 		if (p->layers & (1u << i))
 			str_addf(s, " %s", layer_name((enum layer)i));
@@ -99,8 +100,9 @@ static void text_layers(struct str *s, const struct cordon_plan *p)
 				str_addf(s, " %s", layer_name((enum layer)i));
 		str_add(s, "\n");
 	}
-	str_addf(s, "syscalls %s%s%s; refused ones are reported\n", p->seccomp.strict ? "strict" : "default",
-		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "");
+	str_addf(s, "syscalls %s%s%s; refused ones are %s\n", p->seccomp.strict ? "strict" : "default",
+		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "",
+		 p->engine->tells_denials ? "reported" : "not reported: the engine cannot");
 	str_addf(s, "user     %s (uid %d inside, %s)\n", p->user, PLAN_UID,
 		 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
 	text_network(s, p);
@@ -263,7 +265,7 @@ static char *describe_json(const struct cordon_plan *p)
 
 	json_object(&j, NULL);
 	json_string(&j, "level", level_text(p));
-	json_string(&j, "engine", "native");
+	json_string(&j, "engine", p->engine->name);
 	json_layers(&j, "layers", p->layers);
 	json_layers(&j, "degraded", p->degraded);
 	json_layers(&j, "may_degrade", p->may_degrade);

@@ -9,6 +9,7 @@
 #include "os/landlock.h"
 #include "os/subid.h"
 #include "plan/command.h"
+#include "plan/engine.h"
 #include "plan/image.h"
 #include "plan/mounts.h"
 #include "plan/network.h"
@@ -68,6 +69,11 @@ static int resolve_layers(struct cordon_plan *plan, struct cordon_error *err)
 		plan->layers |= LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(NETNS) |
 				LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | LAYER_BIT(CGROUPNS);
 	plan->landlock_abi = landlock_abi();
+	if (!(plan->engine->layers & LAYER_BIT(LANDLOCK))) {
+		plan->layers &= plan->engine->layers;
+		return 0;
+	}
+	plan->layers &= plan->engine->layers;
 	if (plan->landlock_abi > 0)
 		return 0;
 	if (plan->level == LEVEL_PROCESS || !(plan->may_degrade & LAYER_BIT(LANDLOCK))) {
@@ -86,9 +92,9 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 	const struct strv *require = policy_list(policy, OPT_REQUIRE);
 
 	cgroup_probe(&plan->cgroup);
-	plan->limits_by_watch =
-		(plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS && !plan->cgroup.needs_scope;
-	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope)
+	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS &&
+				!plan->cgroup.needs_scope && plan->engine->is_native;
+	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope || !plan->engine->is_native)
 		plan->layers |= LAYER_BIT(CGROUP);
 	for (size_t i = 0; i < require->n; i++) {
 		int layer = layer_by_name(require->v[i]);
@@ -118,9 +124,10 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 /* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused. */
 static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	if (plan->cgroup.can & CGROUP_CAN_IO)
+	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
+	if ((plan->cgroup.can & CGROUP_CAN_IO) || !plan->engine->is_native)
 		return 0;
-	if (is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE)) {
+	if (plan->rates_needed) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0,
 			    "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
 			    plan->cgroup.why);
@@ -340,10 +347,10 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	plan->tty = job->tty;
 	plan->keep = job->keep;
 	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
-	if (resolve_level(plan, policy, err) < 0 || resolve_user(plan, policy, err) < 0 ||
-	    resolve_layers(plan, err) < 0 || resolve_cgroup(plan, policy, err) < 0 ||
-	    resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
-	    resolve_root(plan, policy, err) < 0)
+	if (resolve_level(plan, policy, err) < 0 || plan_resolve_engine(plan, policy, err) < 0 ||
+	    resolve_user(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
+	    resolve_cgroup(plan, policy, err) < 0 || resolve_rates(plan, policy, err) < 0 ||
+	    resolve_storage(plan, policy, err) < 0 || resolve_root(plan, policy, err) < 0)
 		return -1;
 	if (plan_resolve_mounts(plan, policy, err) < 0 || plan_resolve_protects(plan, policy, err) < 0 ||
 	    plan_resolve_privates(plan, policy, err) < 0 || resolve_disk(plan, policy, err) < 0 ||
@@ -353,9 +360,10 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	    plan_resolve_network(plan, policy, err) < 0 || plan_check_patterns(plan, policy, err) < 0 ||
 	    plan_resolve_commands(plan, policy, err) < 0)
 		return -1;
-	if (resolve_filter(plan, policy, err) < 0 || check_process_level(plan, err) < 0)
+	if (resolve_filter(plan, policy, err) < 0 || check_process_level(plan, err) < 0 ||
+	    plan_resolve_copies(plan, policy, job->in, job->out, err) < 0)
 		return -1;
-	return plan_resolve_copies(plan, policy, job->in, job->out, err);
+	return plan_check_engine(plan, policy, err);
 }
 
 int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy, const struct cordon_job *job,
@@ -408,6 +416,8 @@ void cordon_plan_free(struct cordon_plan *plan)
 	free(plan->mounts);
 	free(plan->protects);
 	free(plan->privates);
+	free(plan->driver);
+	free(plan->init);
 	free(plan->scratch_dir);
 	free(plan->state_dir);
 	free(plan->root);

@@ -101,11 +101,16 @@ struct plan_network {
 	char *egress; /* the program */
 };
 
+struct engine; /* plan/engine.h */
+
 struct cordon_plan {
 	enum policy_level level;
-	unsigned layers;      /* LAYER_BIT: what the box will have */
-	unsigned degraded;    /* asked to go without, and the plan does */
-	unsigned may_degrade; /* asked to go without if it turns out to be missing */
+	const struct engine *engine; /* never NULL once the level is resolved */
+	char *driver, *init;         /* other engines: cordon-engine and cordon-init */
+	bool rates_needed;           /* disk rates were chosen, and may not be missing */
+	unsigned layers;             /* LAYER_BIT: what the box will have */
+	unsigned degraded;           /* asked to go without, and the plan does */
+	unsigned may_degrade;        /* asked to go without if it turns out to be missing */
 	bool limits_by_watch;
 	bool as_root; /* the caller is root: own uid ranges, idmapped mounts */
 	uid_t caller_uid;

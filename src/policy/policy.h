@@ -75,6 +75,7 @@ struct cordon_policy {
 };
 
 enum policy_level { LEVEL_PROCESS, LEVEL_CONTAINER, LEVEL_VM, LEVEL_WASM };
+enum policy_engine { ENGINE_NATIVE, ENGINE_DOCKER, ENGINE_PODMAN, ENGINE_CRUN, ENGINE_RUNC, ENGINE_RUNSC };
 enum policy_storage { STORAGE_MEMORY, STORAGE_DISK };
 enum policy_syscalls { SYSCALLS_STRICT, SYSCALLS_DEFAULT };
 

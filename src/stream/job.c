@@ -14,6 +14,7 @@ void stream_job_put(struct str *out, const struct stream_job *job)
 	pack_u64(out, job->cpu_seconds);
 	pack_u64(out, job->copy_bytes);
 	pack_u64(out, job->copy_files);
+	pack_u64(out, job->out_bytes);
 	pack_text(out, job->workdir);
 	pack_text(out, job->path);
 	pack_texts(out, &job->argv);
@@ -34,6 +35,7 @@ int stream_job_get(const void *data, size_t len, struct stream_job *ret)
 	ret->cpu_seconds = unpack_u64(&u);
 	ret->copy_bytes = unpack_u64(&u);
 	ret->copy_files = unpack_u64(&u);
+	ret->out_bytes = unpack_u64(&u);
 	ret->workdir = unpack_new_text(&u);
 	ret->path = unpack_new_text(&u);
 	unpack_texts(&u, &ret->argv);

@@ -17,7 +17,8 @@ struct stream_job {
 	uint32_t flags;
 	uint64_t open_files, file_size_bytes, cpu_seconds; /* rlimits of the payload */
 	uint64_t copy_bytes, copy_files;                   /* how much may be copied in */
-	char *workdir, *path;                              /* path: where programs are looked for */
+	uint64_t out_bytes;   /* more than may be copied out: once as much was sent, of each file one byte follows */
+	char *workdir, *path; /* path: where programs are looked for */
 	struct strv argv, env;
 	struct strv grants;    /* Landlock: "r", "x", "w", "d" in any number, a blank, a path */
 	struct strv ins, outs; /* paths in the box that ENTRY's index speaks of */

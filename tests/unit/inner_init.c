@@ -180,6 +180,7 @@ static struct stream_job new_job(const char *line)
 				  .file_size_bytes = 1 << 20,
 				  .cpu_seconds = 20,
 				  .copy_bytes = 1 << 20,
+				  .out_bytes = 1 << 20,
 				  .copy_files = 10 };
 
 	job.workdir = strdup("/");

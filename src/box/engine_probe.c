@@ -1,0 +1,93 @@
+/* Which engines this host has: see engine_probe.h. */
+#include "box/engine_probe.h"
+
+#include "base/fd.h"
+#include "base/libexec.h"
+#include "os/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ASK_MS = 3000 };
+
+/* As the driver looks for it: PATH, then where systems put it. */
+static bool find_program(const char *name, char *buf, size_t size)
+{
+	const char *path = getenv("PATH");
+	auto_free char *all =
+		str_printf("%s:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", path ? path : "");
+
+	for (const char *at = all; at && *at;) {
+		size_t n = strcspn(at, ":");
+
+		if (n && *at == '/' && (size_t)snprintf(buf, size, "%.*s/%s", (int)n, at, name) < size &&
+		    access(buf, X_OK) == 0)
+			return true;
+		at += n + (at[n] == ':');
+	}
+	return false;
+}
+
+/* The first line of `PROGRAM --version` has it: "crun version 1.8.1". */
+static void ask_version(const char *program, char *ret, size_t size)
+{
+	char *const argv[] = { (char *)(uintptr_t)program, (char[]){ "--version" }, NULL }, *const env[] = { NULL };
+	auto_proc int process = -1;
+	auto_close int out = -1, theirs = -1;
+	char text[256] = "", *word;
+	struct pollfd p;
+	int pair[2];
+
+	snprintf(ret, size, "unknown version");
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		return;
+	out = pair[0];
+	theirs = pair[1];
+	if (process_clone(0, &process) == 0) {
+		process_reset_signals();
+		if (dup2(theirs, STDOUT_FILENO) >= 0)
+			execve(program, argv, env);
+		_exit(127);
+	}
+	fd_close(&theirs);
+	p = (struct pollfd){ .fd = out, .events = POLLIN };
+	if (process < 0 || poll(&p, 1, ASK_MS) <= 0 || read(out, text, sizeof(text) - 1) <= 0)
+		return;
+	word = strstr(text, "version ");
+	if (word)
+		snprintf(ret, size, "%.*s", (int)strcspn(word + 8, " \n"), word + 8);
+}
+
+static void probe_one(const struct engine *e, struct engine_finding *ret)
+{
+	auto_free char *driver = libexec_find("cordon-engine"), *init = libexec_find("cordon-init");
+	char program[256], version[64];
+
+	*ret = (struct engine_finding){ .engine = e };
+	if (e->is_native) {
+		ret->works = true;
+		snprintf(ret->detail, sizeof(ret->detail), "%s", e->about);
+	} else if (!e->is_driven) {
+		snprintf(ret->detail, sizeof(ret->detail), "%s: not built in", e->about);
+	} else if (!find_program(e->name, program, sizeof(program))) {
+		snprintf(ret->detail, sizeof(ret->detail), "%s: not installed", e->about);
+	} else {
+		ask_version(program, version, sizeof(version));
+		ret->works = geteuid() == 0 && driver && init;
+		snprintf(ret->detail, sizeof(ret->detail), "%s, %s (%s)%s", e->about, version, program,
+			 !driver || !init ? ": there is no cordon-engine or no cordon-init"
+			 : ret->works     ? ""
+					  : ": driven as root only");
+	}
+}
+
+void engine_probe(struct engine_finding *ret)
+{
+	for (size_t i = 0; i < engine_count; i++)
+		probe_one(&engines[i], &ret[i]);
+}

@@ -1,0 +1,437 @@
+/*
+ * A foreign box, from start to end: see foreign.h. One poll loop over the front, the driver, init and the front's pipes. The driver removes
+ * the container whatever happens to us: its control socket is its lifeline, as the stream is init's.
+ */
+#include "box/foreign_state.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/guard.h"
+#include "box/lasting.h"
+#include "os/process.h"
+#include "plan/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+	SETUP_MS = 60000,    /* for an engine that hangs */
+	END_MS = 3000,       /* from END to EXITED, before the container is killed */
+	FORCE_MS = 10000,    /* and until it is tried harder */
+	COLLECT_MS = 120000, /* copying out */
+	LOOK_US = 20000,     /* between two looks at the numbers, at least */
+	GUARD_US = 10000,
+};
+
+void foreign_note(struct foreign *f, const struct cordon_error *err)
+{
+	if (f->report->error.code == CORDON_OK)
+		f->report->error = *err;
+}
+
+/* ---- ending ---- */
+
+static void request(struct foreign *f, enum engine_packet_type type)
+{
+	const struct engine_request r = { .type = type };
+
+	if (f->control >= 0)
+		(void)send(f->control, &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Each time harder: the driver is asked, then left without its keeper, then killed. */
+static void force(struct foreign *f)
+{
+	f->deadline_us = clock_us() + FORCE_MS * 1000ULL;
+	switch (f->force++) {
+	case 0:
+		request(f, ENGINE_KILL);
+		break;
+	case 1:
+		fd_close(&f->control);
+		break;
+	default:
+		(void)process_signal(f->driver, SIGKILL);
+		fd_close(&f->stream);
+		f->deadline_us = UINT64_MAX;
+	}
+}
+
+void foreign_end(struct foreign *f)
+{
+	if (f->ending)
+		return;
+	f->ending = true;
+	if (f->report->started && f->stream >= 0) {
+		frame_put(&f->queue, FRAME_END, NULL, 0);
+		f->deadline_us = clock_us() + END_MS * 1000ULL;
+	} else {
+		force(f);
+	}
+}
+
+static void on_deadline(struct foreign *f)
+{
+	struct cordon_error err = { 0 };
+
+	if (f->ending || f->report->has_exit) {
+		force(f);
+		return;
+	}
+	if (!f->report->started) {
+		cordon_fail(&err, CORDON_SYSTEM, ETIMEDOUT, "building the box with %s", f->plan->engine->name);
+		(void)fail_step(&err, "engine");
+		foreign_note(f, &err);
+		foreign_end(f);
+		return;
+	}
+	f->report->timed_out = true;
+	if (f->plan->limits.grace_ms && !f->in_grace) {
+		f->in_grace = true;
+		f->deadline_us = clock_us() + f->plan->limits.grace_ms * 1000;
+		foreign_signal(f, SIGTERM);
+		return;
+	}
+	foreign_end(f);
+}
+
+/* ---- the driver ---- */
+
+static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *err)
+{
+	const struct plan_limits *l = &f->plan->limits;
+	const struct {
+		uint32_t bit;
+		bool matters;
+		const char *what;
+	} rows[] = {
+		{ ENGINE_LACKS_MEMORY, l->memory_bytes, "limits.memory" },
+		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus" },
+		{ ENGINE_LACKS_PROCESSES, l->processes, "limits.processes" },
+		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write" },
+		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if ((lacks & rows[i].bit) && rows[i].matters) {
+			cordon_fail(err, CORDON_UNAVAILABLE, 0, "%s cannot hold %s on this host", f->plan->engine->name,
+				    rows[i].what);
+			(void)fail_hint(err, "see `cordon doctor`; --engine native watches what the kernel cannot");
+			return fail_step(err, "engine");
+		}
+	return 0;
+}
+
+static void on_created(struct foreign *f, const struct engine_created *c)
+{
+	struct cordon_error err = { 0 };
+
+	f->is_created = true;
+	snprintf(f->report->engine_version, sizeof(f->report->engine_version), "%.95s", c->version);
+	if (refuse_lacks(f, c->lacks, &err) < 0) {
+		foreign_note(f, &err);
+		foreign_end(f);
+	}
+}
+
+static void ask_numbers(struct foreign *f)
+{
+	if (!f->wants_numbers && f->control >= 0)
+		request(f, ENGINE_STAT);
+	f->wants_numbers = true;
+}
+
+static uint64_t cpu_used_us(const struct foreign *f)
+{
+	return f->numbers.cpu_us > f->cpu_base_us ? f->numbers.cpu_us - f->cpu_base_us : 0;
+}
+
+/* The first numbers are those of the runtime and init, before the payload did anything to speak of. */
+static void on_numbers(struct foreign *f, const struct engine_exited *e)
+{
+	uint64_t limit = f->plan->limits.cpu_time_ms * 1000, milli = f->plan->limits.cpu_milli, wait;
+	struct engine_exited before = f->numbers;
+
+	f->wants_numbers = false;
+	f->numbers = *e;
+	if (!f->numbers.cpu_us)
+		f->numbers.cpu_us = before.cpu_us;
+	if (before.memory_peak_bytes > f->numbers.memory_peak_bytes)
+		f->numbers.memory_peak_bytes = before.memory_peak_bytes;
+	f->numbers.oom = f->numbers.oom || before.oom;
+	if (before.process_refusals > f->numbers.process_refusals)
+		f->numbers.process_refusals = before.process_refusals;
+	if (!f->has_base) {
+		f->has_base = true;
+		f->cpu_base_us = f->numbers.cpu_us;
+	}
+	if (f->ending || f->report->has_exit || e->exited)
+		return;
+	if (cpu_used_us(f) >= limit) {
+		f->report->out_of_cpu = true;
+		foreign_end(f);
+		return;
+	}
+	wait = (limit - cpu_used_us(f)) * 1000 / (milli ? milli : 1000);
+	f->cpu_check_us = clock_us() + (wait > LOOK_US ? wait : LOOK_US);
+}
+
+static void from_driver(struct foreign *f)
+{
+	union engine_packet p = { 0 };
+	ssize_t n = recv(f->control, &p, sizeof(p), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		fd_close(&f->control);
+		return;
+	}
+	if (p.type == ENGINE_CREATED && n == (ssize_t)sizeof(p.created)) {
+		on_created(f, &p.created);
+	} else if ((p.type == ENGINE_STATS || p.type == ENGINE_EXITED) && n == (ssize_t)sizeof(p.exited)) {
+		on_numbers(f, &p.exited);
+	} else if (p.type == ENGINE_ERROR && n == (ssize_t)sizeof(p.failed)) {
+		foreign_note(f, &p.failed.error);
+	} else if (p.type == ENGINE_PROGRESS && !f->is_created && !f->ending) {
+		f->deadline_us = clock_us() + SETUP_MS * 1000ULL; /* it is slow, and alive */
+	}
+}
+
+/* ---- the front ---- */
+
+static void from_front(struct foreign *f)
+{
+	struct link_message m;
+	int fd = -1, r = link_receive(f->fds->front, &m, &fd);
+
+	fd_close(&fd);
+	if (r <= 0) {
+		f->front_gone = true;
+		f->report->cancelled = true;
+		f->pending[0].len = f->pending[1].len = 0;
+		fd_close(&f->outputs[0]);
+		fd_close(&f->outputs[1]);
+		foreign_end(f);
+	} else if (m.type == LINK_SIGNAL) {
+		foreign_signal(f, m.signal);
+	} else if (m.type == LINK_END && f->report->has_exit) {
+		f->cut_short = true; /* what is cut short is the copying out, which the front notices */
+	} else if (m.type == LINK_END) {
+		f->report->cancelled = m.reason == LINK_CANCEL;
+		f->report->over_output = m.reason == LINK_OUTPUT;
+		foreign_end(f);
+	}
+}
+
+static void on_guard(struct foreign *f, uint64_t now)
+{
+	struct cordon_error err = { 0 };
+
+	f->guard_us = now + GUARD_US;
+	if (guard_check(&f->prepared.guard, f->plan, &err) == 0)
+		return;
+	foreign_note(f, &err);
+	f->report->cancelled = true;
+	foreign_end(f);
+}
+
+/* ---- the loop ---- */
+
+static void leave(struct foreign *f)
+{
+	f->stage = FOREIGN_LEAVES;
+	if (!f->collected && f->plan->out_count) { /* cut short: init has no ear for us while it hands out */
+		force(f);
+		return;
+	}
+	frame_put(&f->queue, FRAME_END, NULL, 0);
+	f->deadline_us = clock_us() + END_MS * 1000ULL;
+}
+
+/* What follows from what has been heard. */
+static void advance(struct foreign *f)
+{
+	if (f->is_created && f->is_ready && !f->has_job && !f->ending)
+		foreign_send_job(f);
+	if (f->stage == FOREIGN_RUNS && f->report->has_exit) {
+		f->stage = FOREIGN_COUNTS;
+		f->ending = true;
+		f->deadline_us = clock_us() + END_MS * 1000ULL;
+		ask_numbers(f);
+	}
+	if (f->stage == FOREIGN_COUNTS && (!f->wants_numbers || f->control < 0)) {
+		f->stage = FOREIGN_COLLECTS;
+		f->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
+		if (f->plan->out_count && !f->front_gone)
+			frame_put(&f->queue, FRAME_COLLECT, NULL, 0);
+	}
+	if (f->stage == FOREIGN_COLLECTS &&
+	    (f->collected || f->cut_short || !f->plan->out_count || f->front_gone || f->stream < 0))
+		leave(f);
+}
+
+static int next_timeout_ms(const struct foreign *f, uint64_t now)
+{
+	uint64_t at = f->deadline_us;
+
+	if (f->report->started && !f->ending && !f->wants_numbers && f->cpu_check_us < at)
+		at = f->cpu_check_us;
+	if (f->guard_us > now && f->guard_us < at)
+		at = f->guard_us;
+	if (at <= now)
+		return 0;
+	at = (at - now + 999) / 1000;
+	return at > 3600000 ? 3600000 : (int)at;
+}
+
+/* Gone after it removed the container; or before, and then the stream is what ends it. */
+static void on_driver_gone(struct foreign *f)
+{
+	struct cordon_error err = { 0 };
+	int status = 0;
+
+	(void)process_wait(f->driver, &status);
+	fd_close(&f->driver);
+	fd_close(&f->control);
+	f->deadline_us = UINT64_MAX;
+	if (WIFEXITED(status) && WEXITSTATUS(status) <= 1)
+		return;
+	cordon_fail(&err, CORDON_SYSTEM, 0, "the driver of %s ended before the container did", f->plan->engine->name);
+	(void)fail_hint(&err, "it was killed from outside, or cannot be executed");
+	(void)fail_step(&err, "engine");
+	if (!f->ending)
+		foreign_note(f, &err);
+	f->ending = true;
+	fd_close(&f->stream);
+}
+
+static void turn(struct foreign *f)
+{
+	uint64_t now = clock_us();
+	bool takes_input = f->report->started && !f->report->has_exit && f->credit && f->stream >= 0 && !f->queue.len;
+	struct pollfd fds[] = {
+		{ .fd = f->front_gone ? -1 : f->fds->front, .events = POLLIN },
+		{ .fd = f->stream,
+		  .events = (short)((foreign_is_full(f) ? 0 : POLLIN) | (f->queue.len ? POLLOUT : 0)) },
+		{ .fd = f->control, .events = POLLIN },
+		{ .fd = f->driver, .events = POLLIN },
+		{ .fd = takes_input ? f->input : -1, .events = POLLIN },
+		{ .fd = f->pending[0].len ? f->outputs[0] : -1, .events = POLLOUT },
+		{ .fd = f->pending[1].len ? f->outputs[1] : -1, .events = POLLOUT },
+		{ .fd = f->guard_us > now ? -1 : f->prepared.guard.fd, .events = POLLIN },
+	};
+
+	if (fds[1].fd >= 0 && !fds[1].events)
+		fds[1].fd = -1; /* a hang-up must not wake us as long as nothing can be read */
+	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(f, now));
+	now = clock_us();
+	for (int i = 0; i < 2; i++)
+		if (fds[5 + i].revents)
+			foreign_give_output(f, i);
+	if (fds[7].revents)
+		on_guard(f, now);
+	if (fds[2].revents)
+		from_driver(f);
+	else if (fds[3].revents)
+		on_driver_gone(f);
+	if (fds[4].revents)
+		foreign_take_input(f);
+	if (fds[0].revents)
+		from_front(f);
+	foreign_from_init(f);
+	advance(f);
+	if (now >= f->deadline_us)
+		on_deadline(f);
+	else if (f->report->started && !f->ending && now >= f->cpu_check_us)
+		ask_numbers(f);
+	foreign_to_init(f);
+}
+
+static void account(struct foreign *f)
+{
+	struct link_report *r = f->report;
+
+	/* Memory ran out for init as well: the payload went with it. */
+	if (!r->has_exit && f->numbers.oom && r->started) {
+		r->exit.status = SIGKILL;
+		r->has_exit = true;
+	}
+	r->cpu_us = r->exit.cpu_us;
+	if (cpu_used_us(f) > r->cpu_us)
+		r->cpu_us = cpu_used_us(f);
+	r->memory_peak_bytes = f->numbers.memory_peak_bytes ? f->numbers.memory_peak_bytes : r->exit.maxrss_bytes;
+	r->oom_kills = f->numbers.oom ? 1 : 0;
+	r->process_refusals = f->numbers.process_refusals;
+	if (!r->wall_us && f->started_us)
+		r->wall_us = clock_us() - f->started_us;
+}
+
+static void miss_init(struct foreign *f)
+{
+	const struct link_report *r = f->report;
+	struct cordon_error err = { 0 };
+
+	if ((r->has_exit && r->started) || r->timed_out || r->cancelled || r->out_of_cpu || r->over_output)
+		return;
+	cordon_fail(&err, CORDON_SYSTEM, 0, "the container of %s ended %s", f->plan->engine->name,
+		    r->started ? "while the payload ran" : "before the payload was started");
+	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
+	(void)fail_step(&err, "init");
+	foreign_note(f, &err);
+}
+
+static void watch(struct foreign *f)
+{
+	f->deadline_us = clock_us() + SETUP_MS * 1000ULL;
+	while (f->driver >= 0 || f->stream >= 0 || foreign_is_full(f)) {
+		turn(f);
+		if (f->report->started && !f->swept) {
+			f->swept = true;
+			lasting_sweep(&f->plan->cgroup, 1, f->plan->state_dir, f->plan->scratch_dir);
+		}
+	}
+	account(f);
+	miss_init(f);
+}
+
+void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const char *owner, struct link_report *report)
+{
+	static struct foreign f; /* its reader is large */
+
+	f = (struct foreign){ .plan = plan,
+			      .fds = fds,
+			      .owner = owner,
+			      .report = report,
+			      .prepared = PREPARED_INIT,
+			      .driver = -1,
+			      .control = -1,
+			      .stream = -1,
+			      .file = -1,
+			      .input = fds->stdio[0],
+			      .outputs = { fds->stdio[1], fds->stdio[2] },
+			      .deadline_us = UINT64_MAX };
+	(void)fd_set_nonblock(f.outputs[0], true);
+	(void)fd_set_nonblock(f.outputs[1], true);
+	if (foreign_start(&f, &report->error) == 0)
+		watch(&f);
+	process_end(&f.driver);
+	fd_close(&f.control);
+	fd_close(&f.stream);
+	fd_close(&f.input);
+	fd_close(&f.outputs[0]);
+	fd_close(&f.outputs[1]);
+	fd_close(&f.file);
+	prepare_done(&f.prepared);
+	/* As long as a placeholder is a place for mounts in this namespace, it cannot be removed. */
+	if (f.root)
+		(void)umount2(f.root, MNT_DETACH);
+}

@@ -1,0 +1,250 @@
+/*
+ * Starting a foreign box: its root, laid out as a native one's in a mount namespace of the keeper's own, so that files mean the same and
+ * nothing of it outlives the keeper and its children; the specification for the driver; the driver; the job for init. Runs in the keeper,
+ * as root.
+ */
+#include "box/foreign_state.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "base/json.h"
+#include "base/path.h"
+#include "box/root.h"
+#include "os/process.h"
+#include "plan/engine.h"
+#include "stream/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the root ---- */
+
+static int lay_root(struct foreign *f, struct cordon_error *err)
+{
+	/* Not /run, where runtimes have their state; the programs that are still to be executed must stay in sight. */
+	static const char *const all[] = { "/boot", "/root", "/srv", "/mnt" };
+	const char *places[ARRAY_LEN(all) + 1] = { NULL };
+	struct root r = { .for_runtime = true,
+			  .plan = f->plan,
+			  .prepared = f->prepared.mounts,
+			  .image = f->prepared.image,
+			  .scratch = -1,
+			  .authority = -1,
+			  .uid = f->prepared.uid,
+			  .gid = f->prepared.gid,
+			  .err = err };
+	size_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(all); i++)
+		if (!path_is_within(f->plan->init, all[i]) && !path_is_within(f->plan->driver, all[i]))
+			places[n++] = all[i];
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
+		cordon_fail(err, CORDON_SYSTEM, errno, "make a mount namespace for the root");
+		return fail_step(err, "root");
+	}
+	umask(022);
+	n = root_build_at(&r, places, &f->root) < 0;
+	fd_close(&r.fd);
+	if (chdir("/") < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "leave the root");
+	return n ? -1 : 0;
+}
+
+/* ---- the specification ---- */
+
+static void spec_map(struct json *j, const char *key, unsigned id)
+{
+	const unsigned rows[][2] = { { 0, id + 1 }, { PLAN_UID, id } };
+
+	json_array(j, key);
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		json_object(j, NULL);
+		json_uint(j, "inside", rows[i][0]);
+		json_uint(j, "outside", rows[i][1]);
+		json_uint(j, "count", 1);
+		json_end_object(j);
+	}
+	json_end_array(j);
+}
+
+static void spec_limits(struct json *j, const struct plan_limits *l)
+{
+	json_object(j, "limits");
+	json_uint(j, "memory_bytes", l->memory_bytes);
+	json_uint(j, "cpu_milli", l->cpu_milli);
+	json_uint(j, "processes", l->processes + 1); /* init is in the group, too */
+	json_uint(j, "core_bytes", 1);
+	json_uint(j, "read_bps", l->read_bps);
+	json_uint(j, "write_bps", l->write_bps);
+	json_end_object(j);
+}
+
+/* Of the tree, what a runtime's own /dev would hide: it counts against the same size as the home. */
+static void spec_shm(struct json *j, const char *root)
+{
+	auto_free char *path = str_printf("%s/dev/shm", root);
+
+	json_array(j, "mounts");
+	json_object(j, NULL);
+	json_string(j, "source", path);
+	json_string(j, "dest", "/dev/shm");
+	json_bool(j, "writable", true);
+	json_end_object(j);
+	json_end_array(j);
+}
+
+/* No filter of the engine's own: of two filters the one that says "errno" wins over the one that tells, and init's is the narrower. */
+static int write_spec(const struct foreign *f)
+{
+	auto_close int fd = memfd_create("cordon-engine", MFD_CLOEXEC);
+	struct json j = { 0 };
+	auto_free char *text = NULL;
+	int r;
+
+	json_object(&j, NULL);
+	json_string(&j, "owner", f->owner);
+	json_string(&j, "init", f->plan->init);
+	json_string(&j, "rootfs", f->root);
+	json_uint(&j, "uid", PLAN_UID);
+	json_uint(&j, "gid", PLAN_GID);
+	spec_shm(&j, f->root);
+	spec_limits(&j, &f->plan->limits);
+	json_object(&j, "userns");
+	spec_map(&j, "uid", f->prepared.uid);
+	spec_map(&j, "gid", f->prepared.gid);
+	json_end_object(&j);
+	json_end_object(&j);
+	text = json_take(&j);
+	if (fd < 0 || !text)
+		return fd < 0 ? -errno : -ENOMEM;
+	r = fd_write_all(fd, text, strlen(text));
+	return r < 0 ? r : STEAL_FD(fd);
+}
+
+/* ---- the driver ---- */
+
+static _Noreturn void become_driver(const struct foreign *f, const int from[3])
+{
+	static const int to[] = { ENGINE_FD_SPEC, ENGINE_FD_STREAM, ENGINE_FD_CONTROL };
+	char *const argv[] = { (char[]){ "cordon-engine" }, (char *)(uintptr_t)f->plan->engine->name, NULL };
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high[3], keep[3];
+
+	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+		high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+		if (high[i] < 0)
+			_exit(127);
+	}
+	for (int i = 0; i < 3; i++)
+		if (dup2(null, i) < 0)
+			_exit(127);
+	for (size_t i = 0; i < ARRAY_LEN(to); i++) {
+		if (dup2(high[i], to[i]) < 0)
+			_exit(127);
+		keep[i] = to[i];
+	}
+	(void)process_close_others(keep, ARRAY_LEN(keep));
+	execve(f->plan->driver, argv, environ);
+	_exit(127);
+}
+
+static int spawn(struct foreign *f, struct cordon_error *err)
+{
+	auto_close int spec = write_spec(f), their_stream = -1, their_control = -1;
+	int stream[2], control[2], r = spec < 0 ? spec : 0;
+
+	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
+		r = -errno;
+	if (r == 0) {
+		f->stream = stream[0];
+		their_stream = stream[1];
+		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, control) < 0 ? -errno : 0;
+	}
+	if (r == 0) {
+		f->control = control[0];
+		their_control = control[1];
+		r = fd_set_nonblock(f->stream, true);
+	}
+	if (r == 0)
+		r = process_clone(0, &f->driver);
+	if (r == 0 && f->driver < 0)
+		become_driver(f, (int[]){ spec, their_stream, their_control });
+	if (r > 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "start the driver of %s", f->plan->engine->name);
+	return fail_step(err, "engine");
+}
+
+int foreign_start(struct foreign *f, struct cordon_error *err)
+{
+	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || lay_root(f, err) < 0 || spawn(f, err) < 0)
+		return -1;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	return 0;
+}
+
+/* ---- the job ---- */
+
+static int grant(struct strv *to, const char *access, const char *path)
+{
+	return strv_add_take(to, str_printf("%s %s", access, path));
+}
+
+/* As for a native box: the whole root may be read, and what is writable be written. */
+static int add_grants(const struct cordon_plan *p, struct strv *to)
+{
+	int r = grant(to, "rx", "/") | grant(to, "rwx", "/tmp") | grant(to, "rwx", p->home) | grant(to, "rwd", "/dev") |
+		grant(to, "rw", "/proc");
+
+	for (size_t i = 0; i < p->mount_count; i++)
+		r |= grant(to, p->mounts[i].writable ? "rwx" : "rx", p->mounts[i].dest);
+	for (size_t i = 0; i < p->private_count; i++)
+		r |= grant(to, "rwx", p->privates[i].dest);
+	return r;
+}
+
+static int add_paths(const struct cordon_plan *p, struct stream_job *job)
+{
+	int r = strv_add(&job->disks, "/tmp") | strv_add(&job->disks, p->home);
+
+	for (size_t i = 0; i < p->private_count; i++)
+		r |= strv_add(&job->disks, p->privates[i].dest);
+	for (size_t i = 0; i < p->out_count; i++)
+		r |= strv_add(&job->outs, p->outs[i].box);
+	return r;
+}
+
+void foreign_send_job(struct foreign *f)
+{
+	const struct cordon_plan *p = f->plan;
+	auto_str struct str body = { 0 };
+	struct stream_job job = {
+		.flags = (p->seccomp.strict ? STREAM_STRICT : 0u) |
+			 (p->layers & LAYER_BIT(LANDLOCK) ? STREAM_LANDLOCK : 0u) |
+			 (p->engine->tells_denials ? STREAM_NOTIFY_NEEDED : 0u),
+		.open_files = p->limits.open_files,
+		.file_size_bytes = p->limits.file_size_bytes,
+		.cpu_seconds = (p->limits.cpu_time_ms + 999) / 1000 + 1,
+		.out_bytes = p->out_max_bytes,
+		.workdir = strdup(p->workdir),
+		.path = strdup(p->path),
+	};
+
+	if (!job.workdir || !job.path || strv_copy(&job.argv, &p->argv) < 0 || strv_copy(&job.env, &p->env) < 0 ||
+	    add_grants(p, &job.grants) < 0 || add_paths(p, &job) < 0)
+		body.failed = true;
+	stream_job_put(&body, &job);
+	stream_job_done(&job);
+	f->queue.failed = f->queue.failed || body.failed;
+	frame_put(&f->queue, FRAME_JOB, body.data, body.len);
+	frame_put(&f->queue, FRAME_START, NULL, 0);
+	f->has_job = true;
+}

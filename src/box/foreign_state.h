@@ -1,0 +1,64 @@
+/* The state of a foreign box in the keeper, for the foreign*.c files. */
+#ifndef BOX_FOREIGN_STATE_H
+#define BOX_FOREIGN_STATE_H
+
+#include "box/foreign.h"
+#include "box/prepare.h"
+#include "stream/engine.h"
+#include "stream/frame.h"
+
+enum foreign_stage {
+	FOREIGN_RUNS,     /* up to the payload's end */
+	FOREIGN_COUNTS,   /* what it used is asked for, while its group still has somebody in it */
+	FOREIGN_COLLECTS, /* files go out */
+	FOREIGN_LEAVES,   /* init has been told to go */
+};
+
+struct foreign {
+	enum foreign_stage stage;
+	struct cordon_plan *plan;
+	const struct keeper_fds *fds;
+	const char *owner;
+	struct link_report *report;
+	struct prepared prepared;
+	const char *root;            /* where the root lies for the runtime */
+	int driver, control, stream; /* its pidfd; the sockets to it and to init; -1: gone */
+	int input, outputs[2];       /* the front's pipes; -1: done with */
+	struct frame_reader reader;
+	struct str queue, pending[2]; /* for init, for the front */
+	size_t queue_at, pending_at[2];
+	uint64_t credit; /* of input */
+	uint64_t started_us, deadline_us, cpu_check_us, cpu_base_us, guard_us;
+	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
+	struct engine_exited numbers;
+	bool has_base, is_created, is_ready, has_job, wants_numbers;
+	bool ending, in_grace, front_gone, collected, cut_short, swept;
+	unsigned force; /* how hard it was ended so far */
+	/* the file that is coming out */
+	int file;
+	struct link_file entry;
+	bool has_entry;
+	uint64_t file_bytes;
+};
+
+static inline bool foreign_is_full(const struct foreign *f)
+{
+	return f->pending[0].len || f->pending[1].len;
+}
+
+/* foreign_start.c */
+int foreign_start(struct foreign *f, struct cordon_error *err);
+void foreign_send_job(struct foreign *f); /* queued for init */
+
+/* foreign_stream.c */
+void foreign_from_init(struct foreign *f);
+void foreign_to_init(struct foreign *f);
+void foreign_take_input(struct foreign *f);
+void foreign_give_output(struct foreign *f, int i);
+void foreign_signal(struct foreign *f, int sig);
+
+/* foreign.c */
+void foreign_note(struct foreign *f, const struct cordon_error *err); /* the first one counts */
+void foreign_end(struct foreign *f);
+
+#endif

@@ -1,0 +1,128 @@
+/* Who builds a box: see engine.h. */
+#include "plan/engine.h"
+
+#include "base/libexec.h"
+#include "base/path.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#define ALL ((1u << LAYER_COUNT) - 1)
+
+/* In the order of enum policy_engine. */
+const struct engine engines[ENGINES_MAX] = {
+	[ENGINE_NATIVE] = { .name = "native",
+			    .is_native = true,
+			    .is_driven = true,
+			    .makes_root = true,
+			    .tells_denials = true,
+			    .layers = ALL,
+			    .about = "cordon itself" },
+	[ENGINE_DOCKER] = { .name = "docker", .layers = ALL & ~LAYER_BIT(USERNS), .about = "a Docker daemon" },
+	[ENGINE_PODMAN] = { .name = "podman", .layers = ALL & ~LAYER_BIT(USERNS), .about = "Podman's service" },
+	[ENGINE_CRUN] = { .name = "crun",
+			  .is_driven = true,
+			  .makes_root = true,
+			  .tells_denials = true,
+			  .layers = ALL,
+			  .about = "an OCI runtime" },
+	[ENGINE_RUNC] = { .name = "runc",
+			  .is_driven = true,
+			  .makes_root = true,
+			  .tells_denials = true,
+			  .layers = ALL,
+			  .about = "an OCI runtime" },
+	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
+	[ENGINE_RUNSC] = { .name = "runsc",
+			   .makes_root = true,
+			   .layers = ALL & ~LAYER_BIT(LANDLOCK),
+			   .about = "gVisor, a kernel of its own" },
+};
+const size_t engine_count = ARRAY_LEN(engines);
+
+static int find_program(const char *name, char **ret, struct cordon_error *err)
+{
+	*ret = libexec_find(name);
+	if (*ret)
+		return 0;
+	if (errno == ENOMEM)
+		return fail_memory(err);
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no program %s, which other engines need", name);
+	return fail_hint(err, "`make install` puts it into libexec/cordon; in a build tree it lies beside the command");
+}
+
+int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	plan->engine = &engines[policy_num(policy, OPT_ENGINE)];
+	if (plan->engine->is_native)
+		return 0;
+	if (!plan->engine->is_driven)
+		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' is not built in", plan->engine->name);
+	if (plan->level != LEVEL_CONTAINER) {
+		cordon_fail(err, CORDON_INVALID, 0, "engine '%s' makes containers: level 'process' is not one",
+			    plan->engine->name);
+		return fail_hint(err, "use --level container, or --engine native");
+	}
+	if (geteuid() != 0) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' is only driven as root so far",
+			    plan->engine->name);
+		return fail_hint(err, "an ordinary user has --engine native");
+	}
+	if (find_program("cordon-engine", &plan->driver, err) < 0)
+		return -1;
+	return find_program("cordon-init", &plan->init, err);
+}
+
+/* These are the runtime's own, and would hide what is laid there. */
+static int check_place(const struct cordon_plan *plan, const char *dest, struct cordon_error *err)
+{
+	static const char *const theirs[] = { "/proc", "/dev", "/.cordon" };
+
+	for (size_t i = 0; i < ARRAY_LEN(theirs); i++)
+		if (path_is_within(dest, theirs[i]) && !path_is_within(dest, "/dev/shm"))
+			return cordon_fail(err, CORDON_DENIED, 0, "engine '%s' has its own %s: nothing can lie at '%s'",
+					   plan->engine->name, theirs[i], dest);
+	return 0;
+}
+
+static int check_places(const struct cordon_plan *plan, struct cordon_error *err)
+{
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (check_place(plan, plan->mounts[i].dest, err) < 0)
+			return -1;
+	for (size_t i = 0; i < plan->private_count; i++)
+		if (check_place(plan, plan->privates[i].dest, err) < 0)
+			return -1;
+	for (size_t i = 0; i < plan->in_count; i++)
+		if (check_place(plan, plan->ins[i].box, err) < 0)
+			return -1;
+	return 0;
+}
+
+/* What a box of another engine cannot have, by the name that the policy gives it. */
+int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct {
+		bool asked;
+		const char *what, *instead;
+	} rows[] = {
+		{ plan->network.is_on, "a network (network.mode)", "--net none" },
+		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
+		  "leave it out" },
+		{ plan->tty, "a terminal", "leave --tty out" },
+		{ plan->keep, "--keep", "take files out with --out" },
+		{ plan->storage != PLAN_STORAGE_MEMORY, "files.storage: disk", "--storage memory" },
+		{ policy_num(policy, OPT_SUBUIDS), "process.subuids", "leave it out" },
+		{ plan->may_degrade, "degrade: it gives its layers or none", "leave it out" },
+	};
+
+	if (plan->engine->is_native)
+		return 0;
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		if (!rows[i].asked)
+			continue;
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' cannot give %s", plan->engine->name, rows[i].what);
+		return fail_hint(err, "%s, or use --engine native", rows[i].instead);
+	}
+	return check_places(plan, err);
+}

@@ -1,0 +1,28 @@
+/*
+ * Who builds a box: cordon itself, or a container engine. One table of what each holds, from which the plan, `cordon doctor` and the
+ * result are told. What an engine cannot hold is refused when a plan is made. Runs in the front, with the caller's rights.
+ */
+#ifndef PLAN_ENGINE_H
+#define PLAN_ENGINE_H
+
+#include "plan/plan.h"
+
+struct engine {
+	const char *name;
+	bool is_native;
+	bool is_driven; /* cordon-engine can */
+	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
+	bool tells_denials; /* refused calls reach the result */
+	unsigned layers;    /* LAYER_BIT: what a box of it can have */
+	const char *about;  /* what it is, in a few words */
+};
+
+enum { ENGINES_MAX = 6 };
+extern const struct engine engines[ENGINES_MAX]; /* in the order of enum policy_engine */
+extern const size_t engine_count;
+
+int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err);
+/* Once everything else is known. */
+int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err);
+
+#endif

@@ -1,0 +1,128 @@
+# shellcheck shell=bash
+# What a box of an OCI runtime is held to; tests/engine/NAME.sh says which runtime. `oci` runs all of it.
+. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+levels container
+need python3 busybox
+[ "$ME" = root ] || skip_all "engines are driven as root only"
+
+left() { # what is left of a container: directories, groups, processes, mounts
+	find /run/cordon-engine -mindepth 1 -maxdepth 1 -name 'cordon-*' 2>/dev/null
+	find /sys/fs/cgroup -mindepth 1 -maxdepth 4 -type d -name 'cordon-[0-9]*' 2>/dev/null
+	ps -eo comm= | grep -x cordon-engine
+	grep cordon /proc/mounts | grep -v cgroup
+}
+# until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.
+until_gone() {
+	local i
+	for i in $(seq 50); do
+		[ "$(left | sort | comm -13 <(echo "$before") -)" ] || break
+		sleep 0.1
+	done
+	is "$(left | sort | comm -13 <(echo "$before") -)" "" "$1"
+}
+
+statuses() {
+	result -- sh -c 'echo out; echo err >&2; exit 7'
+	is "$RESULT_STATUS $(field status) $(field exit_code) $(field stdout) $(field stderr)" "7 error 7 out err" "an exit code, and both streams"
+	is "$(field isolation.engine)" "$ENGINE" "the result names the engine"
+	like "$(field isolation.engine_version)" "^$ENGINE [0-9]" "and its version"
+	is "$(field isolation.layers | tr '\n' ' ')" "userns mountns pidns netns ipcns utsns cgroupns cgroup rlimits no_new_privs landlock seccomp " "with every layer"
+	status 137 "a signal" box -- sh -c 'kill -KILL $$'
+	result --timeout 1s -- sh -c 'trap "" TERM; sleep 30'
+	is "$RESULT_STATUS $(field status) $(field limit)" "124 timeout wall_time" "the deadline"
+	result --timeout 1s --grace 5s -- sh -c 'trap "echo bye; exit 3" TERM; while :; do sleep 0.05; done'
+	is "$(field status) $(field stdout)" "timeout bye" "with grace it hears SIGTERM first"
+	result --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
+	is "$(field status) $(field limit)" "resource_exceeded memory" "memory"
+	result --output 10K -- head -c 1000000 /dev/zero
+	is "$(field status) $(field limit) $(field stdout_truncated)" "resource_exceeded output true" "output"
+	result --cpu-time 300ms -- sh -c 'while :; do :; done'
+	is "$(field status) $(field limit)" "resource_exceeded cpu_time" "CPU time"
+	result --pids 8 -- python3 -c 'import os, time
+for i in range(20):
+    if os.fork() == 0: time.sleep(2); os._exit(0)'
+	is "$(field status) $(field limit)" "resource_exceeded processes" "processes"
+	result --disk 1M --tmp 256K -- sh -c 'head -c 4M /dev/zero >/tmp/x'
+	is "$(field status) $(field limit)" "resource_exceeded disk" "disk"
+	result -- no-such-program
+	is "$RESULT_STATUS $(field status) $(field error.code)" "127 denied not_found" "a program that is not there"
+	result -- python3 -c 'import ctypes; ctypes.CDLL(None).mount(None, b"/tmp", b"tmpfs", 0, None)'
+	like "$(field denials.0.what)" "mount" "a refused call is told"
+	is "$(seq 100000 | box -- md5sum)" "$(seq 100000 | md5sum)" "input arrives, all of it"
+	is "$(head -c 900k /dev/zero | box -- cat | wc -c)" 921600 "and comes back"
+	is "$(yes | box -- head -n 1)" y "input that nobody reads any more ends nothing"
+}
+
+files() {
+	mkdir "$WORK/ro" "$WORK/rw" "$WORK/out"
+	echo given >"$WORK/ro/file"
+	chown 1234 "$WORK/rw"
+	is "$(box --ro "$WORK/ro:/data" -- cat /data/file)" given "what is given can be read"
+	refused "but not written" box --ro "$WORK/ro:/data" -- touch /data/new
+	ok "a writable mount is the payload's" box --rw "$WORK/rw:/work" -- sh -c 'echo made >/work/new'
+	is "$(cat "$WORK/rw/new"; stat -c %u "$WORK/rw/new")" "made
+1234" "and its files belong to who owned it"
+	ok "files in and out" box --in "$WORK/ro:/home/agent/in" --out "/home/agent/out:$WORK/out/tree" -- \
+		sh -c 'mkdir -p out/sub && cp in/file out/sub/copy && chmod 0 out/sub/copy'
+	is "$(cat "$WORK/out/tree/sub/copy")" given "arrive"
+	refused "the host's files are not there" box -- test -e /etc/shadow
+	refused "nor is the root writable" box -- touch /usr/x
+	ok "control: the home and /tmp are" box -- sh -c 'touch ~/x /tmp/x /dev/shm/x'
+	mkdir "$WORK/rw/.git"
+	refused "a protected path stays, also one that is not there yet" box --rw "$WORK/rw:/work" --protect .git/hooks/ -- sh -c 'mkdir -p /work/.git/hooks && touch /work/.git/hooks/x'
+	is "$(find "$WORK/rw/.git" -mindepth 1)" "" "and nothing is left of it"
+	mkdir -p "$WORK/root/bin" && cp /bin/busybox "$WORK/root/bin/" && ln -s busybox "$WORK/root/bin/sh"
+	is "$(box --root "$WORK/root" -- /bin/sh -c 'echo $0; /bin/busybox ls /bin' | tr '\n' ' ')" "/bin/sh busybox sh " "a root of one's own"
+}
+
+rights() {
+	is "$(box -- sh -c 'id -u; id -G; hostname; pwd' | tr '\n' ' ')" "1000 1000 cordon /home/agent " "who it is"
+	is "$(box -- grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -d '\t\n')" \
+		"CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000CapBnd:0000000000000000CapAmb:0000000000000000NoNewPrivs:1Seccomp:2" "no capabilities in any set"
+	is "$(SECRET=x box --env A=b -- env | grep -E '^(A|SECRET)=')" "A=b" "its environment is the policy's"
+	is "$(box -- ls /sys/class/net 2>&1 | grep -c eth)" 0 "no network"
+	refused "not even to the outside" box -- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 2)'
+	ok "control: its own loopback works" box -- python3 -c 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connection(s.getsockname())'
+	refused "init cannot be looked into" box -- cat /proc/1/environ
+	is "$(box -- sh -c 'kill -9 1; kill -STOP 1; echo alive')" alive "nor killed"
+	is "$(box -- sh -c 'ls /proc/self/fd | wc -l')" 4 "it has no fds but its own"
+}
+
+ends() {
+	local pid
+	until_gone "nothing is left of all that"
+	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" -- sh -c 'echo $$ >/tmp/x; sleep 4321' &
+	pid=$!
+	for _ in $(seq 50); do pgrep -f '^sleep 4321$' >/dev/null && break; sleep 0.1; done
+	ok "one is running" pgrep -f '^sleep 4321$'
+	# timeout, cordon and its keeper at once, by their pids
+	kill -9 $(pgrep -P "$pid") $(pgrep -P "$(pgrep -P "$pid" | head -1)") "$pid" 2>/dev/null
+	wait "$pid" 2>/dev/null
+	until_gone "and after cordon and its keeper were killed nothing is"
+	refused "its payload, least of all" pgrep -f '^sleep 4321$'
+}
+
+refusals() {
+	local flags
+	for flags in "--net open" "--commands true" "--storage disk" "--subuids" "--degrade landlock" "--level process"; do
+		# shellcheck disable=SC2086 # a flag and its value
+		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" $flags -- true
+		like "$ERR" "$ENGINE" "and says by whom"
+	done
+	status 126 "something laid into /proc is refused" "$CORDON" run --engine "$ENGINE" --in /bin/true:/proc/x -- true
+	like "$("$CORDON" plan --engine "$ENGINE" -- true)" "engine $ENGINE" "the plan names it"
+	is "$("$CORDON" plan --engine "$ENGINE" --json -- true | json engine)" "$ENGINE" "as JSON, too"
+}
+
+oci() { # RUNTIME
+	ENGINE=$1
+	command -v "$1" >/dev/null || skip_all "there is no $1"
+	before=$(left | sort)
+	statuses
+	files
+	rights
+	refusals
+	ends
+	done_testing
+}

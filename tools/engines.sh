@@ -1,0 +1,28 @@
+#!/bin/bash
+# The table of docs/ENGINES.md: what each engine holds of the tests of a native box, from a run, as root: tools/engines.sh [ENGINE…]
+# A test counts with how many of its checks held; what is left are the differences that the page speaks of.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+export CORDON=${CORDON:-$PWD/build/cordon}
+engines=("${@:-native}")
+[ $# != 0 ] || engines=(native crun runc)
+tests=(promise/view promise/writes promise/proc promise/environment promise/fds promise/identity promise/syscalls promise/namespaces
+	promise/processes promise/sockets promise/network promise/setuid promise/mounts promise/protect promise/copy_in promise/copy_out
+	limits/memory limits/time limits/processes limits/output limits/disk life/stdin life/deadline)
+held() { # ENGINE TEST: "held" or "12 of 15"
+	local log
+	log=$(CORDON_ENGINE=${1/native/} timeout 200 bash "tests/$2.sh" 2>/dev/null)
+	awk '/^ok/ { good++ } /^not ok/ { bad++ } END { if (bad) printf "%d of %d\n", good, good + bad; else print good ? "held" : "nothing ran" }' <<<"$log"
+}
+printf '| test |'
+for engine in "${engines[@]}"; do
+	printf ' %s |' "$(if [ "$engine" = native ]; then echo native; else "$CORDON" run --engine "$engine" --json -- true | sed -n 's/.*"engine_version": "\(.*\)".*/\1/p'; fi)"
+done
+printf '\n|---|'
+printf -- '---|%.0s' "${engines[@]}"
+echo
+for name in "${tests[@]}"; do
+	printf '| tests/%s.sh |' "$name"
+	for engine in "${engines[@]}"; do printf ' %s |' "$(held "$engine" "$name")"; done
+	echo
+done
