@@ -9,3 +9,7 @@ $(B)/cordon-init: $(INNER_OBJ) $(B)/libcordon.a
 
 # Its test runs the program itself.
 $(B)/unit/inner_init: $(B)/cordon-init
+
+# A test of egress has the inside of what is carried to it.
+UNIT_LIBS_egress_carried_box = $(B)/src/inner/carry.o $(B)/libcordon.a
+$(B)/unit/egress_carried_box: $(B)/src/inner/carry.o

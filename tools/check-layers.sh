@@ -19,7 +19,7 @@ check policy policy store net base
 check os os base
 check plan plan policy store os net base
 check box box plan policy store os net stream base
-check egress egress os net base
+check egress egress os net stream base
 check stream stream base
 check engine engine stream os base
 check inner inner os stream base

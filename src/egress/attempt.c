@@ -30,7 +30,7 @@ struct attempts {
 };
 
 struct attempt {
-	uint16_t protocol;
+	uint8_t protocol;
 	uint16_t port;
 	uint8_t address[4];
 };
@@ -78,6 +78,16 @@ bool attempts_news(struct egress *egress, const void *key, size_t len)
 	return true;
 }
 
+static bool attempt_is_news(struct egress *egress, const struct attempt *attempt)
+{
+	const uint8_t *a = attempt->address;
+	const uint8_t key[] = {
+		attempt->protocol, (uint8_t)(attempt->port >> 8), (uint8_t)attempt->port, a[0], a[1], a[2], a[3]
+	};
+
+	return attempts_news(egress, key, sizeof(key));
+}
+
 static void attempt_tell(struct egress *egress, const struct attempt *attempt, const char *reason)
 {
 	struct net_address address = { .family = AF_INET };
@@ -102,17 +112,23 @@ static void attempt_tell(struct egress *egress, const struct attempt *attempt, c
 	egress_event(egress, &event);
 }
 
+static bool attempt_allowed(struct egress *egress, const struct attempt *attempt, char *reason, size_t size)
+{
+	struct net_address address = { .family = AF_INET };
+	struct net_match match;
+
+	memcpy(address.bytes, attempt->address, sizeof(attempt->address));
+	return net_rules_connect(&egress->config.rules, pool_name(&egress->pool, &address), &address, attempt->port,
+				 &match, reason, size) == 0;
+}
+
 /* The rules may allow it: somebody shall listen there, and the SYN arrives again. False: they do not, or it could not be done. */
 static bool attempt_admit(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len,
 			  char *reason, size_t size)
 {
 	struct egress *egress = attempts->egress;
-	struct net_address address = { .family = AF_INET };
-	struct net_match match;
 
-	memcpy(address.bytes, attempt->address, sizeof(attempt->address));
-	if (net_rules_connect(&egress->config.rules, pool_name(&egress->pool, &address), &address, attempt->port,
-			      &match, reason, size) < 0)
+	if (!attempt_allowed(egress, attempt, reason, size))
 		return false;
 	if (!capture_has_port(egress, attempt->port)) {
 		if (capture_listen(egress, attempt->port) < 0)
@@ -132,9 +148,6 @@ static bool opened_now(const struct attempts *attempts, uint16_t port)
 
 static void attempt_seen(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len)
 {
-	const uint8_t key[] = { (uint8_t)attempt->protocol, (uint8_t)(attempt->port >> 8), (uint8_t)attempt->port,
-				attempt->address[0],        attempt->address[1],           attempt->address[2],
-				attempt->address[3] };
 	struct egress *egress = attempts->egress;
 	bool lazy = attempt->protocol == IPPROTO_TCP && capture_is_lazy(egress);
 	char reason[160] = "no rule has this port";
@@ -147,8 +160,24 @@ static void attempt_seen(struct attempts *attempts, const struct attempt *attemp
 		return;
 	if (lazy)
 		(void)gateway_refuse(attempts->fds[0], packet, len);
-	if (attempts_news(egress, key, sizeof(key)))
+	if (attempt_is_news(egress, attempt))
 		attempt_tell(egress, attempt, reason);
+}
+
+bool attempts_carried(struct egress *egress, uint8_t protocol, uint32_t address, uint16_t port, bool asks)
+{
+	struct attempt attempt = { .protocol = protocol, .port = port };
+	char reason[160] = "no rule has this port";
+
+	address = htonl(address);
+	memcpy(attempt.address, &address, sizeof(attempt.address));
+	if (port == 53)
+		return false;
+	if (asks && protocol == IPPROTO_TCP && attempt_allowed(egress, &attempt, reason, sizeof(reason)))
+		return true;
+	if (attempt_is_news(egress, &attempt))
+		attempt_tell(egress, &attempt, reason);
+	return false;
 }
 
 static void attempts_ready(struct attempts *attempts, int fd)

@@ -34,6 +34,7 @@ struct capture {
 	struct listener *listeners;
 	size_t listener_count;
 	struct dns_service *dns[2]; /* UDP, TCP */
+	struct carried *carried;    /* NULL: there is no stream */
 	uint8_t ports[65536 / 8];   /* somebody listens there */
 	bool complete;
 };
@@ -118,6 +119,8 @@ static int capture_add(struct capture *capture, int *fd, unsigned kind, uint16_t
 		return 0;
 	case NET_CAPTURE_LISTENER:
 		return listener_add(capture, fd, port);
+	case NET_CAPTURE_STREAM:
+		return capture->carried ? -EEXIST : carried_start(capture->egress, STEAL_FD(*fd), &capture->carried);
 	default:
 		return -EINVAL;
 	}
@@ -218,6 +221,7 @@ void capture_free(struct egress *egress)
 	}
 	for (int i = 0; i < 2; i++)
 		dns_service_free(egress, capture->dns[i]);
+	carried_free(capture->carried);
 	loop_unwatch(egress->loop, &capture->io);
 	fd_close(&capture->fd);
 	gateway_close(&capture->gateway);

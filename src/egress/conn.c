@@ -42,6 +42,7 @@ static void engine_free(struct conn *c)
 static void conn_free(struct conn *c, bool reset)
 {
 	struct egress *egress = c->egress;
+	struct conn_peer *peer = c->peer;
 
 	dial_free(c->dial);
 	engine_free(c);
@@ -61,6 +62,10 @@ static void conn_free(struct conn *c, bool reset)
 		c->next->prev = c->prev;
 	egress->conn_count--;
 	free(c);
+	if (peer) {
+		peer->conn = NULL;
+		peer->gone(peer, reset);
+	}
 }
 
 void conn_event(const struct conn *c, enum net_event_kind kind, struct net_event *ret)
@@ -292,18 +297,33 @@ static void decide(struct conn *c)
 	}
 }
 
-void conn_accept(struct egress *egress, int fd, uint16_t port)
+void conn_broken(struct conn *c)
+{
+	switch (c->stage) {
+	case CONN_HELLO:
+		conn_reset(c, NET_FAILED, "closed by the box before it said anything");
+		break;
+	case CONN_DIAL:
+		conn_reset(c, NET_FAILED, "closed by the box before it was connected");
+		break;
+	case CONN_RELAY:
+		conn_reset(c, NET_ALLOWED, "reset by the box");
+		break;
+	case CONN_ENGINE:
+		conn_reset(c, NET_ALLOWED, "the box closed the connection");
+		break;
+	}
+}
+
+/* Not decided on yet. NULL: no memory; it is reset. */
+static struct conn *conn_new(struct egress *egress, int fd, uint16_t port)
 {
 	struct conn *c = calloc(1, sizeof(*c));
-	struct sockaddr_storage sa = { 0 };
-	socklen_t len = sizeof(sa);
 	struct net_event now;
-	const int on = 1;
-	uint16_t bound;
 
 	if (!c) {
 		close_socket(&fd, true);
-		return;
+		return NULL;
 	}
 	egress_event_init(&now, NET_EVENT_CONNECTION);
 	*c = (struct conn){ .egress = egress, .client = fd, .upstream = -1, .port = port, .stage = CONN_HELLO };
@@ -319,13 +339,41 @@ void conn_accept(struct egress *egress, int fd, uint16_t port)
 		c->next->prev = c;
 	egress->conns = c;
 	egress->conn_count++;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)loop_timer_in(egress->loop, &c->timer, egress->config.connect_timeout_ms);
+	return c;
+}
+
+void conn_accept(struct egress *egress, int fd, uint16_t port)
+{
+	struct conn *c = conn_new(egress, fd, port);
+	struct sockaddr_storage sa = { 0 };
+	socklen_t len = sizeof(sa);
+	const int on = 1;
+	uint16_t bound;
+
+	if (!c)
+		return;
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
 	    address_from_sockaddr((struct sockaddr *)&sa, &c->address, &bound) < 0) {
 		conn_reset(c, NET_FAILED, "its destination is unknown");
 		return;
 	}
+	c->name = pool_name(&egress->pool, &c->address);
+	decide(c);
+}
+
+void conn_carry(struct egress *egress, int fd, const struct net_address *address, uint16_t port, struct conn_peer *peer)
+{
+	struct conn *c = conn_new(egress, fd, port);
+
+	if (!c) {
+		peer->gone(peer, true);
+		return;
+	}
+	c->peer = peer;
+	peer->conn = c;
+	c->address = *address;
 	c->name = pool_name(&egress->pool, &c->address);
 	decide(c);
 }

@@ -15,6 +15,12 @@ struct dial;
 
 enum conn_stage { CONN_HELLO, CONN_DIAL, CONN_RELAY, CONN_ENGINE };
 
+/* Whoever has the other end of a client that is a socket pair: it has no resets, so they are told. */
+struct conn_peer {
+	struct conn *conn; /* NULL: it is gone, or was left by setting both pointers to NULL */
+	void (*gone)(struct conn_peer *peer, bool reset); /* its end of the pair is closed */
+};
+
 typedef void conn_dialled_fn(struct conn *c, int status);
 
 struct conn {
@@ -22,6 +28,7 @@ struct conn {
 	struct conn *next, *prev; /* in egress->conns */
 	enum conn_stage stage;
 
+	struct conn_peer *peer;     /* NULL: the client is a socket of the gateway */
 	int client, upstream;       /* non-blocking; -1: not there (yet) */
 	struct loop_io client_io;   /* the engine's from its start on: not watched then, no `ready` */
 	struct loop_io upstream_io; /* the same after a dial */
@@ -57,6 +64,11 @@ struct conn {
 
 /* A connection that a listener accepted; takes the fd. `port` is the listener's. */
 void conn_accept(struct egress *egress, int fd, uint16_t port);
+/* One that was accepted elsewhere, for this place; takes the fd, one end of a socket pair. The peer may be told before this returns. */
+void conn_carry(struct egress *egress, int fd, const struct net_address *address, uint16_t port,
+		struct conn_peer *peer);
+/* The box has reset it, as its peer knows. */
+void conn_broken(struct conn *c);
 
 /* Resolves, checks every answer and dials; `fn` is called once, never from within conn_dial(): status 0 with c->upstream connected
  * (non-blocking, not watched, TCP_NODELAY), or -errno with c->reason and c->failed. Ends with the connection without a call.

@@ -53,6 +53,7 @@ enum jail_rule {
 	RULE_ENOSYS,     /* libraries try it and do without */
 	RULE_OPENAT,     /* to read only */
 	RULE_SOCKET,     /* TCP and UDP over IP */
+	RULE_SOCKETPAIR, /* for carried connections: local, and to nobody else */
 	RULE_NO_EXEC,    /* mmap, mprotect: no code */
 	RULE_FCNTL,      /* flags and pipe sizes */
 	RULE_IOCTL,      /* FIONREAD, FIONBIO; others: ENOTTY */
@@ -69,6 +70,7 @@ static const struct jail_row rows[] = {
 	{ SYS_accept4, RULE_ALLOW },
 	{ SYS_bind, RULE_ALLOW }, /* this and listen() only with `listens` */
 	{ SYS_connect, RULE_ALLOW },
+	{ SYS_epoll_create1, RULE_ALLOW },
 	{ SYS_epoll_ctl, RULE_ALLOW },
 	{ SYS_epoll_pwait, RULE_ALLOW },
 #ifdef SYS_epoll_wait
@@ -90,6 +92,7 @@ static const struct jail_row rows[] = {
 	{ SYS_setsockopt, RULE_SETSOCKOPT },
 	{ SYS_shutdown, RULE_ALLOW },
 	{ SYS_socket, RULE_SOCKET },
+	{ SYS_socketpair, RULE_SOCKETPAIR },
 	{ SYS_splice, RULE_ALLOW },
 	/* descriptors and files */
 	{ SYS_close, RULE_ALLOW },
@@ -199,6 +202,15 @@ static const struct sock_filter rule_socket[] = {
 	RETURN(SECCOMP_RET_ALLOW),
 	RETURN(KILL),
 };
+static const struct sock_filter rule_socketpair[] = {
+	LOAD(ARG_LOW(0)),
+	JUMP_EQUAL(AF_UNIX, 0, 4),
+	LOAD(ARG_LOW(1)),
+	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf),
+	JUMP_EQUAL(SOCK_STREAM, 0, 1),
+	RETURN(SECCOMP_RET_ALLOW),
+	RETURN(KILL),
+};
 static const struct sock_filter rule_no_exec[] = {
 	LOAD(ARG_LOW(2)),
 	BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1),
@@ -245,9 +257,11 @@ static const struct {
 	const struct sock_filter *code;
 	size_t len;
 } rules[] = {
-	[RULE_ALLOW] = RULE(rule_allow),   [RULE_ENOSYS] = RULE(rule_enosys),         [RULE_OPENAT] = RULE(rule_openat),
-	[RULE_SOCKET] = RULE(rule_socket), [RULE_NO_EXEC] = RULE(rule_no_exec),       [RULE_FCNTL] = RULE(rule_fcntl),
-	[RULE_IOCTL] = RULE(rule_ioctl),   [RULE_SETSOCKOPT] = RULE(rule_setsockopt),
+	[RULE_ALLOW] = RULE(rule_allow),           [RULE_ENOSYS] = RULE(rule_enosys),
+	[RULE_OPENAT] = RULE(rule_openat),         [RULE_SOCKET] = RULE(rule_socket),
+	[RULE_SOCKETPAIR] = RULE(rule_socketpair), [RULE_NO_EXEC] = RULE(rule_no_exec),
+	[RULE_FCNTL] = RULE(rule_fcntl),           [RULE_IOCTL] = RULE(rule_ioctl),
+	[RULE_SETSOCKOPT] = RULE(rule_setsockopt),
 };
 
 enum { CODE_MAX = 1024 };

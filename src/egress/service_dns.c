@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "egress/dns.h"
+#include "os/gateway.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -88,8 +89,7 @@ static enum dns_rcode decide(struct egress *egress, const struct dns_question *q
 	return DNS_OK;
 }
 
-/* The length of the answer; 0: say nothing. */
-static size_t answer(struct dns_service *service, const uint8_t *packet, size_t len, uint8_t *ret, size_t size)
+size_t dns_service_answer(struct dns_service *service, const uint8_t *packet, size_t len, uint8_t *ret, size_t size)
 {
 	struct dns_question question = { 0 };
 	uint32_t address = 0;
@@ -110,60 +110,19 @@ static size_t answer(struct dns_service *service, const uint8_t *packet, size_t 
 
 /* ---- UDP ---- */
 
-/* The answer comes from the address that was asked: any address is ours here. */
-static void send_from(int fd, struct msghdr *to, struct in_pktinfo *from, uint8_t *data, size_t len)
-{
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(struct in_pktinfo))];
-	} control = { 0 };
-	struct in_pktinfo info = { .ipi_spec_dst = from->ipi_addr };
-	struct iovec iov = { .iov_base = data, .iov_len = len };
-	struct msghdr msg = { .msg_name = to->msg_name,
-			      .msg_namelen = to->msg_namelen,
-			      .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.space,
-			      .msg_controllen = sizeof(control.space) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-
-	c->cmsg_level = IPPROTO_IP;
-	c->cmsg_type = IP_PKTINFO;
-	c->cmsg_len = CMSG_LEN(sizeof(info));
-	memcpy(CMSG_DATA(c), &info, sizeof(info));
-	(void)sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 /* False: there is no more. */
 static bool udp_one(struct dns_service *service)
 {
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(struct in_pktinfo))];
-	} control;
 	uint8_t packet[DNS_PACKET], reply[DNS_UDP_MAX];
-	struct sockaddr_storage peer;
-	struct iovec iov = { .iov_base = packet, .iov_len = sizeof(packet) };
-	struct msghdr msg = { .msg_name = &peer,
-			      .msg_namelen = sizeof(peer),
-			      .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = control.space,
-			      .msg_controllen = sizeof(control.space) };
-	ssize_t n = recvmsg(service->fd, &msg, MSG_DONTWAIT);
-	struct in_pktinfo info;
-	struct cmsghdr *c;
+	struct gateway_query query = { 0 };
+	int n = gateway_asked(service->fd, packet, sizeof(packet), &query);
 	size_t len;
 
 	if (n < 0)
-		return errno == EINTR || errno == ECONNREFUSED;
-	c = CMSG_FIRSTHDR(&msg);
-	if (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC) || !c || c->cmsg_level != IPPROTO_IP || c->cmsg_type != IP_PKTINFO)
-		return true;
-	memcpy(&info, CMSG_DATA(c), sizeof(info));
-	len = answer(service, packet, (size_t)n, reply, sizeof(reply));
+		return n == -EBADMSG;
+	len = dns_service_answer(service, packet, (size_t)n, reply, sizeof(reply));
 	if (len)
-		send_from(service->fd, &msg, &info, reply, len);
+		gateway_answer(service->fd, &query, reply, len);
 	return true;
 }
 
@@ -209,7 +168,7 @@ static bool client_answer(struct dns_client *client)
 			return false;
 		if (client->have < 2 + len)
 			return true;
-		n = answer(client->service, client->data + 2, len, reply + 2, sizeof(reply) - 2);
+		n = dns_service_answer(client->service, client->data + 2, len, reply + 2, sizeof(reply) - 2);
 		if (n == 0)
 			return false;
 		reply[0] = (uint8_t)(n >> 8);
@@ -243,25 +202,17 @@ static void tcp_rested(struct loop_timer *timer)
 	(void)loop_watch(service->egress->loop, &service->io, service->fd, EPOLLIN);
 }
 
-static void tcp_ready(struct loop_io *io, uint32_t events)
+void dns_service_client(struct dns_service *service, int fd)
 {
-	struct dns_service *service = LOOP_OWNER(io, struct dns_service, io);
 	struct loop *loop = service->egress->loop;
-	struct dns_client *client;
-	auto_close int fd = accept4(service->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct dns_client *client = service->client_count == DNS_CLIENTS ? NULL : calloc(1, sizeof(*client));
 
-	(void)events;
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)) {
-		loop_unwatch(loop, io);
-		(void)loop_timer_in(loop, &service->rest, DNS_REST_MS);
+	if (!client) {
+		fd_close(&fd);
+		return;
 	}
-	if (fd < 0 || service->client_count == DNS_CLIENTS)
-		return;
-	client = calloc(1, sizeof(*client));
-	if (!client)
-		return;
 	client->service = service;
-	client->fd = STEAL_FD(fd);
+	client->fd = fd;
 	client->io.ready = client_ready;
 	client->timer.due = client_due;
 	client->next = service->clients;
@@ -270,6 +221,21 @@ static void tcp_ready(struct loop_io *io, uint32_t events)
 	if (loop_watch(loop, &client->io, client->fd, EPOLLIN) < 0 ||
 	    loop_timer_in(loop, &client->timer, DNS_PATIENCE_MS) < 0)
 		client_free(client);
+}
+
+static void tcp_ready(struct loop_io *io, uint32_t events)
+{
+	struct dns_service *service = LOOP_OWNER(io, struct dns_service, io);
+	struct loop *loop = service->egress->loop;
+	int fd = accept4(service->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+	(void)events;
+	if (fd >= 0) {
+		dns_service_client(service, fd);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		loop_unwatch(loop, io);
+		(void)loop_timer_in(loop, &service->rest, DNS_REST_MS);
+	}
 }
 
 /* ---- both ---- */
@@ -289,9 +255,9 @@ int dns_service_start(struct egress *egress, int fd, bool tcp, struct dns_servic
 	service->io.ready = tcp ? tcp_ready : udp_ready;
 	service->rest.due = tcp_rested;
 	bucket_init(&service->rate, egress->loop, DNS_RATE, DNS_BURST);
-	if (!tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
+	if (fd >= 0 && !tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
 		r = -errno;
-	if (r == 0)
+	if (fd >= 0 && r == 0)
 		r = loop_watch(egress->loop, &service->io, fd, EPOLLIN);
 	if (r < 0)
 		dns_service_free(egress, service);

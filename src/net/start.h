@@ -28,6 +28,7 @@ enum net_capture_kind {
 	NET_CAPTURE_SPARE,    /* lazy: see os/gateway.h */
 	NET_CAPTURE_NURSERY,  /* the same */
 	NET_CAPTURE_LISTENER, /* listening for TCP; getsockname() of what it accepts is where the box wanted to go */
+	NET_CAPTURE_STREAM, /* instead of all of these: what they would give comes over a SOCK_STREAM, see stream/carry.h */
 };
 
 enum { NET_CAPTURE_MAX = 16 };

@@ -28,6 +28,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 enum {
 	MARK = 1,
@@ -36,6 +37,7 @@ enum {
 	MTU = 1279,
 	BACKLOG = 4096,
 	BREED_MS = 1000, /* a handshake over lo is over before connect() returns, unless the machine is very busy */
+	RUNNING_TRIES = 5000, /* a second */
 	/* Above what a host's modules put into every new namespace (tunl0, sit0, …), within the first node of the kernel's tree. */
 	LINK = GATEWAY_LINK,
 };
@@ -291,6 +293,23 @@ static int box_links(struct build *b)
 	return netlink_commit(nl);
 }
 
+/* The gateway's end came up before the box's, and the kernel lets it send only when a worker of its own has noticed: what is sent before is
+ * lost, and a resolver would wait seconds for its answer. Since 6.8 asking is enough. */
+static int gateway_running(struct build *b)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	unsigned flags = 0;
+	int r = 0;
+
+	for (int i = 0; i < RUNNING_TRIES && r == 0; i++) {
+		r = netlink_link_flags(&b->in_gateway, LINK, &flags);
+		if (r < 0 || (flags & IFF_RUNNING))
+			return r;
+		nanosleep(&pause, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
 static const struct step {
 	const char *name;
 	int (*run)(struct build *b);
@@ -303,6 +322,7 @@ static const struct step {
 	{ "open the gateway's sockets", gateway_sockets },
 	{ "return to the box's network namespace", box_return },
 	{ "bring the box's link up", box_links },
+	{ "wait for the link", gateway_running },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 

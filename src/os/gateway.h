@@ -15,7 +15,7 @@
  * they do not answer: whoever reads `packets` decides on each, with gateway_listen() and gateway_replay(), or gateway_refuse(). He
  * needs no right for any of it.
  *
- * gateway_open() runs in init; the rest in the egress process. Helpers return -errno.
+ * gateway_open() runs in init; the rest in the egress process, or in the one that carries to it. Helpers return -errno.
  */
 #ifndef OS_GATEWAY_H
 #define OS_GATEWAY_H
@@ -76,5 +76,15 @@ int gateway_read(int packets, uint8_t data[static GATEWAY_PACKET_SIZE], struct g
 int gateway_replay(int packets, const uint8_t *data, size_t len);
 /* The SYN is answered by a reset: the box sees a refused connection. */
 int gateway_refuse(int packets, const uint8_t *data, size_t len);
+
+/* A question over UDP: who asked, and whom. */
+struct gateway_query {
+	struct sockaddr_in from;
+	struct in_addr to;
+};
+/* One from `dns_udp`; its length, or -errno (-EAGAIN: none; -EBADMSG: not what it should be, try the next). */
+int gateway_asked(int dns_udp, void *data, size_t size, struct gateway_query *ret);
+/* From the address that was asked: any address is ours here. What cannot be sent is lost, as UDP is. */
+void gateway_answer(int dns_udp, const struct gateway_query *query, const void *data, size_t len);
 
 #endif

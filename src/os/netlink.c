@@ -293,3 +293,41 @@ int netlink_commit(struct netlink *nl)
 	while (r == 0);
 	return r < 0 ? r : first;
 }
+
+int netlink_link_flags(struct netlink *nl, int index, unsigned *ret_flags)
+{
+	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
+	struct {
+		struct nlmsghdr head;
+		struct ifinfomsg link;
+	} ask = {
+		.head = { .nlmsg_len = sizeof(ask),
+			  .nlmsg_type = RTM_GETLINK,
+			  .nlmsg_flags = NLM_F_REQUEST,
+			  .nlmsg_seq = ++nl->seq },
+		.link = { .ifi_family = AF_UNSPEC, .ifi_index = index },
+	};
+	char answer[8192] __attribute__((aligned(8)));
+	struct nlmsghdr head;
+	struct ifinfomsg link;
+	ssize_t n;
+
+	do
+		n = sendto(nl->fd, &ask, sizeof(ask), 0, (const struct sockaddr *)&kernel, sizeof(kernel));
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	do
+		n = recv(nl->fd, answer, sizeof(answer), 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	if ((size_t)n < NLMSG_HDRLEN + sizeof(link))
+		return -EBADMSG;
+	memcpy(&head, answer, sizeof(head));
+	if (head.nlmsg_type != RTM_NEWLINK || head.nlmsg_seq != nl->seq)
+		return -ENODEV;
+	memcpy(&link, answer + NLMSG_HDRLEN, sizeof(link));
+	*ret_flags = link.ifi_flags;
+	return 0;
+}

@@ -24,6 +24,8 @@ struct netlink {
 	char batch[2048] __attribute__((aligned(8)));
 };
 
+/* What a link is at this moment: IFF_UP, IFF_RUNNING … Not part of a batch. */
+int netlink_link_flags(struct netlink *nl, int index, unsigned *ret_flags);
 int netlink_open(struct netlink *nl);
 void netlink_done(struct netlink *nl); /* an fd of -1 is fine */
 /* The namespace of this socket, as an fd for setns() and for a link's peer. Without /proc. */

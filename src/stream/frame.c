@@ -109,7 +109,7 @@ void frame_added(struct frame_reader *r, size_t len)
 	r->end += len;
 }
 
-int frame_next(struct frame_reader *r, struct frame *ret)
+int frame_next_below(struct frame_reader *r, unsigned types, struct frame *ret)
 {
 	struct unpack head = { .at = r->bytes + r->at + 1, .left = 4 };
 	size_t have = r->end - r->at, len;
@@ -117,7 +117,7 @@ int frame_next(struct frame_reader *r, struct frame *ret)
 	if (have < FRAME_HEAD)
 		return 0;
 	len = unpack_u32(&head);
-	if (len > FRAME_MAX || !r->bytes[r->at] || r->bytes[r->at] >= FRAME_TYPES)
+	if (len > FRAME_MAX || !r->bytes[r->at] || r->bytes[r->at] >= types)
 		return -EPROTO;
 	if (have - FRAME_HEAD < len)
 		return 0;
@@ -126,6 +126,11 @@ int frame_next(struct frame_reader *r, struct frame *ret)
 			       .len = len };
 	r->at += FRAME_HEAD + len;
 	return 1;
+}
+
+int frame_next(struct frame_reader *r, struct frame *ret)
+{
+	return frame_next_below(r, FRAME_TYPES, ret);
 }
 
 static struct unpack open_body(const struct frame *f)

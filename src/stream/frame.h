@@ -101,6 +101,8 @@ void *frame_room(struct frame_reader *r, size_t *ret_len);
 void frame_added(struct frame_reader *r, size_t len);
 /* 1: a frame; 0: more bytes are needed; -EPROTO: no frame, and never one again. */
 int frame_next(struct frame_reader *r, struct frame *ret);
+/* The same for other frames of this shape (stream/carry.h): types from 1 to below `types`. */
+int frame_next_below(struct frame_reader *r, unsigned types, struct frame *ret);
 
 /* 0, or -EPROTO for a body of another shape. */
 int frame_get_u32(const struct frame *f, uint32_t *ret);

@@ -67,6 +67,20 @@ static int act_unix(void)
 	return code(socket(AF_UNIX, SOCK_STREAM, 0));
 }
 
+static int act_pair_packets(void)
+{
+	int pair[2];
+
+	return code(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
+}
+
+static int act_pair(void)
+{
+	int pair[2];
+
+	return code(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+}
+
 static int act_netlink(void)
 {
 	return code(socket(AF_NETLINK, SOCK_RAW, 0));
@@ -221,6 +235,7 @@ static const struct {
 	{ "open for writing", act_open_write, 0, 1000 + SIGSYS },
 	{ "a new file", act_create, 0, 1000 + SIGSYS },
 	{ "a unix socket", act_unix, 0, 1000 + SIGSYS },
+	{ "a pair of packet sockets", act_pair_packets, 0, 1000 + SIGSYS },
 	{ "a netlink socket", act_netlink, 0, 1000 + SIGSYS },
 	{ "a packet socket", act_packet, -1, 1000 + SIGSYS },
 	{ "a raw socket", act_raw, -1, 1000 + SIGSYS },
@@ -237,6 +252,7 @@ static const struct {
 	{ "TCP and UDP sockets", act_sockets, 0, 0 },
 	{ "memory", act_memory, 0, 0 },
 	{ "pipes", act_pipes, 0, 0 },
+	{ "a pair of streams", act_pair, 0, 0 },
 };
 
 /* Whoever calls may have a priority; what strangers send must not have it. */
