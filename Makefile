@@ -36,7 +36,9 @@ GEN_SRC := $(GEN)/presets.c $(GEN)/seccomp_filters.c
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(GEN_SRC:$(GEN)/%.c=$(B)/gen/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 
-.PHONY: all
+.PHONY: all core-packages
+core-packages:
+	@sh tools/need.sh $(CORE_PACKAGES)
 all: $(B)/cordon $(B)/libcordon.a $(B)/libcordon.so $(B)/cordon.pc
 ifeq ($(V),release)
 all: build/cordon
