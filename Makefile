@@ -37,8 +37,6 @@ LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o) $(GEN_SRC:$(GEN)/%.c=$(B)/gen/%.o)
 CLI_OBJ := $(CLI_SRC:%.c=$(B)/%.o)
 
 .PHONY: all core-packages
-core-packages:
-	@sh tools/need.sh $(CORE_PACKAGES)
 all: $(B)/cordon $(B)/libcordon.a $(B)/libcordon.so $(B)/cordon.pc
 ifeq ($(V),release)
 all: build/cordon
@@ -75,6 +73,9 @@ $(B)/cordon.pc: Makefile
 	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml libidn2\n' '$(PREFIX)' '$(VERSION)' > $@
 
 include $(wildcard mk/*.mk)
+
+core-packages:
+	@sh tools/need.sh $(CORE_PACKAGES)
 
 .PHONY: clean
 clean:
