@@ -592,28 +592,13 @@ static int payload_started(struct inside *in)
 	return r < 0 ? fail(in, -r, "report the start") : 0;
 }
 
-/* As execvpe would, but in the box's PATH and with an error that says what was looked for. */
+/* In the box's PATH, and with an error that says what was looked for. */
 static int payload_exec(struct inside *in)
 {
 	char *const *argv = in->plan->argv.v, *const *env = in->plan->env.v;
-	const char *name = argv[0], *at = in->plan->path;
-	int seen = ENOENT;
+	const char *name = argv[0];
+	int seen = -process_exec(in->plan->path, argv, env);
 
-	if (strchr(name, '/')) {
-		execve(name, argv, env);
-		seen = errno;
-		at = "";
-	}
-	while (*at) {
-		size_t n = strcspn(at, ":");
-		char path[4096];
-
-		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)n, at, name) < sizeof(path))
-			execve(path, argv, env);
-		if (errno != ENOENT && errno != ENOTDIR)
-			seen = errno;
-		at += n + (at[n] == ':');
-	}
 	if (seen == ENOENT) {
 		cordon_fail(in->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
 		return fail_hint(in->err, "the box sees %s and what is mounted with --ro and --rw; PATH is %s",

@@ -180,24 +180,9 @@ static int child_started(struct child *c)
 static int child_exec(struct child *c)
 {
 	char *const *argv = c->job->argv.v, *none = NULL, *const *env = c->job->env.n ? c->job->env.v : &none;
-	const char *name = argv[0], *at = c->job->path;
-	int seen = ENOENT;
+	const char *name = argv[0];
+	int seen = -process_exec(c->job->path, argv, env);
 
-	if (strchr(name, '/')) {
-		execve(name, argv, env);
-		seen = errno;
-		at = "";
-	}
-	while (*at) {
-		size_t n = strcspn(at, ":");
-		char path[4096];
-
-		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)n, at, name) < sizeof(path))
-			execve(path, argv, env);
-		if (errno != ENOENT && errno != ENOTDIR)
-			seen = errno;
-		at += n + (at[n] == ':');
-	}
 	if (seen == ENOENT) {
 		cordon_fail(c->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
 		return fail_hint(c->err, "the box sees its root and what is mounted with --ro and --rw; PATH is %s",

@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
@@ -171,4 +172,27 @@ void process_set_name(const char *name)
 int process_no_new_privs(void)
 {
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
+}
+
+int process_exec(const char *search, char *const *argv, char *const *env)
+{
+	const char *name = argv[0], *at = search;
+	int seen = ENOENT;
+
+	if (strchr(name, '/')) {
+		execve(name, argv, env);
+		seen = errno;
+		at = "";
+	}
+	while (*at) {
+		size_t n = strcspn(at, ":");
+		char path[4096];
+
+		if ((size_t)snprintf(path, sizeof(path), "%.*s/%s", (int)n, at, name) < sizeof(path))
+			execve(path, argv, env);
+		if (errno != ENOENT && errno != ENOTDIR)
+			seen = errno;
+		at += n + (at[n] == ':');
+	}
+	return -seen;
 }

@@ -35,5 +35,7 @@ int process_reset_scheduling(void);
 void process_reset_oom(void);
 void process_set_name(const char *name);
 int process_no_new_privs(void);
+/* As execvpe() would, but in this search path. Returns only on failure: -errno, -ENOENT where nothing of that name was found. */
+int process_exec(const char *search, char *const *argv, char *const *env);
 
 #endif
