@@ -16,7 +16,7 @@ install: all
 		$(DATADIR)/cordon/profiles $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(B)/cordon $(DESTDIR)$(PREFIX)/bin/cordon
 	$(INSTALL) -m 755 $(B)/cordon-egress $(B)/cordon-egress-tls $(DESTDIR)$(LIBEXECDIR)/
-	$(INSTALL) -m 755 $(B)/cordon-engine $(DESTDIR)$(LIBEXECDIR)/cordon-engine
+	$(INSTALL) -m 755 $(B)/cordon-engine $(B)/cordon-engine-docker $(DESTDIR)$(LIBEXECDIR)/
 	$(INSTALL) -m 755 $(B)/cordon-init $(DESTDIR)$(LIBEXECDIR)/cordon-init
 	$(INSTALL) -m 755 $(B)/cordon-image $(DESTDIR)$(LIBEXECDIR)/cordon-image
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0

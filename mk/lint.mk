@@ -48,7 +48,7 @@ lint-cppcheck:
 		--cppcheck-build-dir=build/lint/cppcheck -D_GNU_SOURCE -D__x86_64__ -Iinclude -Isrc src
 
 # One stamp per file, so that a second run looks only at what changed.
-TIDY_C := $(LIB_SRC) $(CLI_SRC) $(EGRESS_SRC) $(wildcard src/egress/main.c) $(ENGINE_SRC) src/engine/main.c $(INNER_SRC) $(IMAGE_SRC) src/image/main.c
+TIDY_C := $(LIB_SRC) $(CLI_SRC) $(EGRESS_SRC) $(wildcard src/egress/main.c) $(ENGINE_SRC) $(ENGINE_MAINS) $(INNER_SRC) $(IMAGE_SRC) src/image/main.c
 TIDY_FLAGS = -std=gnu17 -Wall -Wextra $(CPPFLAGS_ALL) -Xclang -analyzer-config -Xclang max-nodes=60000 \
 	$(if $(filter src/base/error.c src/policy/source.c,$<),,-include tools/lint.h)
 lint-tidy: $(TIDY_C:%=build/lint/%.tidy)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two Debian packages from an installed tree: deb.sh VERSION ROOT OUTPUT-DIRECTORY
-#   cordon         the command (static, so it depends on nothing; its driver of foreign engines wants libcurl4 and libjansson4), its manual, completion and profiles
+#   cordon         the command (static, so it depends on nothing; its driver of Docker and Podman wants libcurl4 and libjansson4), its manual, completion and profiles
 #   libcordon-dev  header and libraries
 set -eu
 version=$1 root=$2 out=$3
@@ -13,7 +13,7 @@ umask 022
 # What was linked in statically; Debian wants to know it for security updates.
 # shellcheck disable=SC2016  # dpkg's variables, not the shell's
 built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev \
-	libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev | sed 's/, $//')
+	libjansson-dev libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev | sed 's/, $//')
 
 doc_files() { # PACKAGE: copyright and changelog as policy wants them
 	doc=$out/deb/$1/usr/share/doc/$1
@@ -54,7 +54,8 @@ rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
 strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-egress-tls" \
-	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-image"
+	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-engine-docker" \
+	"$out/deb/cordon/usr/libexec/cordon/cordon-image"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a
 echo 'activate-noawait ldconfig' >"$out/deb/libcordon-dev/DEBIAN/triggers"

@@ -65,7 +65,7 @@ static void ask_version(const char *program, char *ret, size_t size)
 
 static void probe_one(const struct engine *e, struct engine_finding *ret)
 {
-	auto_free char *driver = libexec_find("cordon-engine"), *init = libexec_find("cordon-init");
+	auto_free char *driver = e->driver ? libexec_find(e->driver) : NULL, *init = libexec_find("cordon-init");
 	char program[256], version[64];
 
 	*ret = (struct engine_finding){ .engine = e };
@@ -80,7 +80,7 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 		ask_version(program, version, sizeof(version));
 		ret->works = geteuid() == 0 && driver && init;
 		snprintf(ret->detail, sizeof(ret->detail), "%s, %s (%s)%s", e->about, version, program,
-			 !driver || !init ? ": there is no cordon-engine or no cordon-init"
+			 !driver || !init ? ": its driver or cordon-init is missing"
 			 : ret->works     ? ""
 					  : ": driven as root only");
 	}

@@ -1,5 +1,5 @@
 /*
- * A box that another engine builds: the keeper's part. The driver (cordon-engine) makes the container, cordon-init in it starts the
+ * A box that another engine builds: the keeper's part. The driver (cordon-engine, cordon-engine-docker) makes the container, cordon-init in it starts the
  * payload; the keeper speaks with both, carries input and output, watches the limits that are its own, and fills the same report as for a
  * native box, so that the front does not know the difference.
  */

@@ -135,7 +135,8 @@ static int write_spec(const struct foreign *f)
 static _Noreturn void become_driver(const struct foreign *f, const int from[3])
 {
 	static const int to[] = { ENGINE_FD_SPEC, ENGINE_FD_STREAM, ENGINE_FD_CONTROL };
-	char *const argv[] = { (char[]){ "cordon-engine" }, (char *)(uintptr_t)f->plan->engine->name, NULL };
+	char *const argv[] = { (char *)(uintptr_t)f->plan->engine->driver, (char *)(uintptr_t)f->plan->engine->name,
+			       NULL };
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC), high[3], keep[3];
 
 	for (size_t i = 0; i < ARRAY_LEN(to); i++) {

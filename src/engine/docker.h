@@ -1,4 +1,4 @@
-/* The parts of driving Docker and Podman over the Engine API. Runs in cordon-engine, with the caller's rights. */
+/* The parts of driving Docker and Podman over the Engine API. Runs in cordon-engine-docker, with the caller's rights. */
 #ifndef ENGINE_DOCKER_H
 #define ENGINE_DOCKER_H
 

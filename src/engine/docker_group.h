@@ -1,4 +1,4 @@
-/* The control group of a container that a daemon on this host made, to be read. Runs in cordon-engine, with the caller's rights. */
+/* The control group of a container that a daemon on this host made, to be read. Runs in cordon-engine-docker, with the caller's rights. */
 #ifndef ENGINE_DOCKER_GROUP_H
 #define ENGINE_DOCKER_GROUP_H
 

@@ -1,6 +1,6 @@
 /*
  * One container of a foreign engine, from start to removal. A family of engines is one function, which returns when nothing is left of
- * the container: 0 with `exited` filled, or -1. Runs in cordon-engine, with the caller's rights.
+ * the container: 0 with `exited` filled, or -1. Runs in cordon-engine or cordon-engine-docker, with the caller's rights.
  */
 #ifndef ENGINE_DRIVER_H
 #define ENGINE_DRIVER_H
@@ -16,6 +16,13 @@ struct driver {
 	struct engine_exited exited;
 	bool is_gone; /* the keeper is: nothing is told any more */
 };
+
+/* What a program drives; ends with a name of NULL. */
+struct driver_engine {
+	const char *name;
+	int (*drive)(struct driver *d, struct cordon_error *err);
+};
+extern const struct driver_engine driver_engines[];
 
 int oci_drive(struct driver *d, struct cordon_error *err);
 int docker_drive(struct driver *d, struct cordon_error *err);

@@ -1,7 +1,8 @@
 /*
- * cordon-engine ENGINE: the driver of one container of docker, podman, crun, runc or runsc, started by the keeper with the descriptors of
- * stream/engine.h. A program of its own: it links what only these engines need, and what the daemon of an engine answers is
- * read here and nowhere else. The caller's rights throughout.
+ * cordon-engine ENGINE and cordon-engine-docker ENGINE: the driver of one container of a foreign engine, started by the keeper with the
+ * descriptors of stream/engine.h. Programs of their own: they link what only these engines need, and what the daemon of an engine
+ * answers is read here and nowhere else. Two of them, since loading what talks HTTP takes as long as starting a container: main_oci.c and
+ * main_docker.c say what each drives. The caller's rights throughout.
  */
 #include "engine/driver.h"
 
@@ -18,14 +19,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct {
-	const char *name;
-	int (*drive)(struct driver *d, struct cordon_error *err);
-} engines[] = {
-	{ "crun", oci_drive },      { "runc", oci_drive },      { "runsc", oci_drive },
-	{ "docker", docker_drive }, { "podman", docker_drive },
-};
-
 static int read_spec(struct driver *d, struct cordon_error *err)
 {
 	auto_free char *text = NULL;
@@ -41,10 +34,10 @@ static int drive(struct driver *d, struct cordon_error *err)
 {
 	if (read_spec(d, err) < 0)
 		return -1;
-	for (size_t i = 0; i < ARRAY_LEN(engines); i++)
-		if (strcmp(engines[i].name, d->engine) == 0)
-			return engines[i].drive(d, err);
-	return cordon_fail(err, CORDON_INVALID, 0, "no engine is called '%s'", d->engine);
+	for (const struct driver_engine *e = driver_engines; e->name; e++)
+		if (strcmp(e->name, d->engine) == 0)
+			return e->drive(d, err);
+	return cordon_fail(err, CORDON_INVALID, 0, "this program drives no engine '%s'", d->engine);
 }
 
 int main(int argc, char **argv)
@@ -54,7 +47,7 @@ int main(int argc, char **argv)
 	int r;
 
 	if (argc != 2 || fcntl(ENGINE_FD_CONTROL, F_GETFD) < 0 || fcntl(ENGINE_FD_STREAM, F_GETFD) < 0) {
-		fprintf(stderr, "cordon-engine is started by cordon\n");
+		fprintf(stderr, "%s is started by cordon\n", program_invocation_short_name);
 		return 2;
 	}
 	d.engine = argv[1];

@@ -1,4 +1,4 @@
-/* The specification of a container (stream/engine.h), read strictly. Runs in cordon-engine, with the caller's rights. */
+/* The specification of a container (stream/engine.h), read strictly. Runs in both drivers, with the caller's rights. */
 #ifndef ENGINE_SPEC_H
 #define ENGINE_SPEC_H
 

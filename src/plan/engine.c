@@ -18,15 +18,23 @@ const struct engine engines[ENGINES_MAX] = {
 			    .tells_denials = true,
 			    .layers = ALL,
 			    .about = "cordon itself" },
-	[ENGINE_DOCKER] = { .name = "docker", .layers = ALL & ~LAYER_BIT(USERNS), .about = "a Docker daemon" },
-	[ENGINE_PODMAN] = { .name = "podman", .layers = ALL & ~LAYER_BIT(USERNS), .about = "Podman's service" },
+	[ENGINE_DOCKER] = { .name = "docker",
+			    .driver = "cordon-engine-docker",
+			    .layers = ALL & ~LAYER_BIT(USERNS),
+			    .about = "a Docker daemon" },
+	[ENGINE_PODMAN] = { .name = "podman",
+			    .driver = "cordon-engine-docker",
+			    .layers = ALL & ~LAYER_BIT(USERNS),
+			    .about = "Podman's service" },
 	[ENGINE_CRUN] = { .name = "crun",
+			  .driver = "cordon-engine",
 			  .is_driven = true,
 			  .makes_root = true,
 			  .tells_denials = true,
 			  .layers = ALL,
 			  .about = "an OCI runtime" },
 	[ENGINE_RUNC] = { .name = "runc",
+			  .driver = "cordon-engine",
 			  .is_driven = true,
 			  .makes_root = true,
 			  .tells_denials = true,
@@ -34,6 +42,7 @@ const struct engine engines[ENGINES_MAX] = {
 			  .about = "an OCI runtime" },
 	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
 	[ENGINE_RUNSC] = { .name = "runsc",
+			   .driver = "cordon-engine",
 			   .makes_root = true,
 			   .layers = ALL & ~LAYER_BIT(LANDLOCK),
 			   .about = "gVisor, a kernel of its own" },
@@ -68,7 +77,7 @@ int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *po
 			    plan->engine->name);
 		return fail_hint(err, "an ordinary user has --engine native");
 	}
-	if (find_program("cordon-engine", &plan->driver, err) < 0)
+	if (find_program(plan->engine->driver, &plan->driver, err) < 0)
 		return -1;
 	return find_program("cordon-init", &plan->init, err);
 }

@@ -10,7 +10,8 @@
 struct engine {
 	const char *name;
 	bool is_native;
-	bool is_driven; /* cordon-engine can */
+	const char *driver; /* the program that drives it; NULL: native */
+	bool is_driven;     /* it is built in */
 	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
 	bool tells_denials; /* refused calls reach the result */
 	unsigned layers;    /* LAYER_BIT: what a box of it can have */

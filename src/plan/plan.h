@@ -106,7 +106,7 @@ struct engine; /* plan/engine.h */
 struct cordon_plan {
 	enum policy_level level;
 	const struct engine *engine; /* never NULL once the level is resolved */
-	char *driver, *init;         /* other engines: cordon-engine and cordon-init */
+	char *driver, *init;         /* other engines: their driver and cordon-init */
 	bool rates_needed;           /* disk rates were chosen, and may not be missing */
 	unsigned layers;             /* LAYER_BIT: what the box will have */
 	unsigned degraded;           /* asked to go without, and the plan does */

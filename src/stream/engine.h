@@ -1,6 +1,6 @@
 /*
- * What the keeper and cordon-engine, the driver of one container of a foreign engine, say to each other. The keeper starts
- * {"cordon-engine", ENGINE} with the caller's environment and three descriptors: the specification (a memfd with one JSON
+ * What the keeper and the driver of one container of a foreign engine say to each other. The keeper starts {DRIVER, ENGINE},
+ * cordon-engine for OCI runtimes and cordon-engine-docker for daemons, with the caller's environment and three descriptors: the specification (a memfd with one JSON
  * object), the stream (one end of a SOCK_STREAM pair: becomes stdin and stdout of cordon-init in the container, or is
  * carried there) and control (SOCK_SEQPACKET: each packet is one struct of this file). Same machine, same build: no byte
  * order, no versions. Neither is told to the container.

@@ -1,4 +1,4 @@
-"""Drives cordon-engine as the keeper does: a specification, a stream, a control socket. See src/stream/engine.h."""
+"""Drives a driver as the keeper does: a specification, a stream, a control socket. See src/stream/engine.h."""
 import json, os, re, select, signal, socket, struct, subprocess, time
 
 TYPES = {1: "created", 2: "exited", 3: "error", 4: "stats", 5: "progress"}

@@ -4,7 +4,7 @@ import os, shutil, signal, subprocess, sys, tempfile, time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from drive import Driver, KILL, STAT, PAUSE, RESUME
 
-PROGRAM, INNER, WORK = os.environ["ENGINE_PROGRAM"], os.environ["INNER"], sys.argv[1]
+PROGRAMS, INNER, WORK = os.environ["ENGINE_PROGRAMS"], os.environ["INNER"], sys.argv[1]
 ENGINES = sys.argv[2:] or ["crun", "runc", "runsc", "docker", "podman"]
 ROOT = os.geteuid() == 0
 TOP = "/run/cordon-engine" if ROOT else os.path.join(os.environ.get("XDG_RUNTIME_DIR", ""), "cordon-engine")
@@ -66,7 +66,8 @@ class Engine:
         return spec
 
     def start(self, **more):
-        return Driver(PROGRAM, self.name, self.spec(**more), env=self.env)
+        program = "cordon-engine-docker" if self.name in ("docker", "podman") else "cordon-engine"
+        return Driver(os.path.join(PROGRAMS, program), self.name, self.spec(**more), env=self.env)
 
     def started(self, **more):
         d = self.start(**more)

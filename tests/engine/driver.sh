@@ -1,6 +1,6 @@
 #!/bin/bash
-# cordon-engine drives real runtimes and daemons: what is asked for holds, whatever happens nothing is left. See driver.py.
+# The drivers drive real runtimes and daemons: what is asked for holds, whatever happens nothing is left. See driver.py.
 . "$(dirname "$0")/../lib.sh"
 need_root
 trap - EXIT
-ENGINE_PROGRAM=$(dirname "$(realpath "$CORDON")")/cordon-engine INNER=$TOP/build/test/inner exec python3 "$(dirname "$0")/driver.py" "$WORK" "$@"
+ENGINE_PROGRAMS=$(dirname "$(realpath "$CORDON")") INNER=$TOP/build/test/inner exec python3 "$(dirname "$0")/driver.py" "$WORK" "$@"

@@ -8,7 +8,7 @@ need python3 busybox
 left() { # what is left of a container: directories, groups, processes, mounts
 	find /run/cordon-engine -mindepth 1 -maxdepth 1 -name 'cordon-*' 2>/dev/null
 	find /sys/fs/cgroup -mindepth 1 -maxdepth 4 -type d -name 'cordon-[0-9]*' 2>/dev/null
-	ps -eo comm= | grep -x cordon-engine
+	ps -eo comm= | grep '^cordon-engine'
 	grep cordon /proc/mounts | grep -v cgroup
 }
 # until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.

@@ -1,0 +1,9 @@
+/* cordon-engine drives OCI runtimes: programs that it calls. Linked statically, so that it starts at once. */
+#include "engine/driver.h"
+
+const struct driver_engine driver_engines[] = {
+	{ "crun", oci_drive },
+	{ "runc", oci_drive },
+	{ "runsc", oci_drive },
+	{ 0 },
+};
