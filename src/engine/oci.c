@@ -199,7 +199,7 @@ static size_t common_args(const struct oci *o, const char **argv)
 	argv[n++] = o->state;
 	if (o->is_gvisor) {
 		argv[n++] = "--ignore-cgroups";
-		argv[n++] = "--network=none";
+		argv[n++] = o->d->spec.netns ? "--network=sandbox" : "--network=none";
 		argv[n++] = "--host-uds=none";
 		if (o->d->spec.platform) {
 			argv[n++] = "--platform";

@@ -154,16 +154,24 @@ static json_t *id_map(const json_t *from)
 	return list;
 }
 
-static json_t *namespaces(bool with_user)
+static json_t *namespace(const char *type, const char *path)
+{
+	return path ? json_pack("{s:s, s:s}", "type", type, "path", path) : json_pack("{s:s}", "type", type);
+}
+
+static json_t *namespaces(const struct oci_config *c)
 {
 	static const char *const types[] = { "pid", "mount", "ipc", "uts", "network", "cgroup", "user" };
 	json_t *list = json_array();
 
-	for (size_t i = 0; list && i < ARRAY_LEN(types) - !with_user; i++)
-		if (json_array_append_new(list, json_pack("{s:s}", "type", types[i])) < 0) {
+	for (size_t i = 0; list && i < ARRAY_LEN(types) - !c->uid_map; i++) {
+		const char *path = strcmp(types[i], "network") == 0 ? c->spec->netns : NULL;
+
+		if (json_array_append_new(list, namespace(types[i], path)) < 0) {
 			json_decref(list);
 			return NULL;
 		}
+	}
 	return list;
 }
 
@@ -175,7 +183,7 @@ static json_t *kernel(const struct oci_config *c)
 					      "/proc/timer_list",    "/sys/firmware",     NULL };
 	static const char *const read_only[] = { "/proc/bus",           "/proc/fs", "/proc/irq", "/proc/sys",
 						 "/proc/sysrq-trigger", NULL };
-	json_t *linux_part = json_pack("{s:o}", "namespaces", namespaces(c->uid_map != NULL));
+	json_t *linux_part = json_pack("{s:o}", "namespaces", namespaces(c));
 	int r = linux_part ? 0 : -1;
 
 	if (c->uid_map)

@@ -28,6 +28,8 @@
  *   seccomp     object   "linux.seccomp" of the OCI runtime specification; absent: none
  *   userns      {uid: [{inside, outside, count}], gid: […]}   crun, runc, runsc. Absent: as root none at all is an error, as an
  *               ordinary user uid and gid are mapped to the caller
+ *   netns       string   crun, runc, runsc: path of a network namespace that the container gets instead of a new one (gVisor takes its
+ *               links, addresses and routes over)
  *   runtime     string   path of the runtime's program; default: found in PATH and the system's directories
  *   platform    string   runsc: systrap, ptrace or kvm; default: the first that works
  */

@@ -62,6 +62,7 @@ static void test_spec(void)
 	   "a mount has no other keys");
 	ok(!is_read("{" NEED ",\"rootfs\":[\"/a:/etc\"]}"), "a directory is one directory");
 	ok(!is_read("{" NEED ",\"limits\":{\"memory_bytes\":-1}}"), "limits are not negative");
+	ok(!is_read("{" NEED ",\"netns\":\"net\"}"), "a namespace is a path");
 	ok(!is_read("{" NEED ",\"userns\":{\"uid\":[{\"inside\":0,\"outside\":4294967296,\"count\":1}],\"gid\":[]}}"),
 	   "ids are ids");
 }
@@ -100,6 +101,20 @@ static void test_oci(const struct spec *spec)
 	   "oci: mounts are read-only unless they are not");
 	ok(is_at(j, "mounts.7.destination", "\"/.cordon/init\"") && is_at(j, "mounts.7.options.1", "\"ro\""),
 	   "oci: init lies on top, read-only");
+	json_decref(j);
+}
+
+static void test_oci_network(const struct spec *spec)
+{
+	struct spec with = *spec;
+	struct oci_config c = { .spec = &with, .root = "/r" };
+	json_t *j;
+
+	with.netns = "/proc/7/fd/9";
+	j = oci_config_new(&c);
+	ok(is_at(j, "linux.namespaces.4", "{\"path\":\"/proc/7/fd/9\",\"type\":\"network\"}"),
+	   "oci: a network namespace that was made before");
+	ok(is_at(j, "linux.namespaces.3", "{\"type\":\"uts\"}"), "oci: the others are new all the same");
 	json_decref(j);
 }
 
@@ -142,6 +157,7 @@ int main(void)
 	test_spec();
 	if (ok(spec_parse(&spec, SPEC, strlen(SPEC), &err) == 0, "the specification")) {
 		test_oci(&spec);
+		test_oci_network(&spec);
 		test_docker(&spec);
 	}
 	spec_done(&spec);
