@@ -68,6 +68,10 @@ struct seccomp_options inner_filter(const struct stream_job *job, bool notify);
 int inner_start(struct inner *n, struct cordon_error *err);
 void inner_serve(struct inner *n);
 
+/* image.c: what has to be seen to before anything goes in */
+int inner_check_places(const struct inner *n, struct cordon_error *err);
+int inner_merge_env(struct inner *n, struct cordon_error *err);
+
 /* files.c */
 int inner_copy_entry(struct inner *n, const struct frame_entry *entry, struct cordon_error *err);
 int inner_copy_data(struct inner *n, const void *data, size_t len, struct cordon_error *err);

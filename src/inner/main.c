@@ -163,6 +163,8 @@ static int prepare(struct inner *n, struct cordon_error *err)
 		}
 		if (!has_job && (job.failed || stream_job_get(job.data, job.len, &n->job) < 0))
 			bad_stream(n);
+		if (!has_job && (inner_check_places(n, err) < 0 || inner_merge_env(n, err) < 0))
+			return -1;
 		has_job = true;
 		if (f.type == FRAME_START)
 			return inner_copy_done(n, err);

@@ -23,6 +23,7 @@ void stream_job_put(struct str *out, const struct stream_job *job)
 	pack_texts(out, &job->ins);
 	pack_texts(out, &job->outs);
 	pack_texts(out, &job->disks);
+	pack_texts(out, &job->checks);
 }
 
 int stream_job_get(const void *data, size_t len, struct stream_job *ret)
@@ -44,6 +45,7 @@ int stream_job_get(const void *data, size_t len, struct stream_job *ret)
 	unpack_texts(&u, &ret->ins);
 	unpack_texts(&u, &ret->outs);
 	unpack_texts(&u, &ret->disks);
+	unpack_texts(&u, &ret->checks);
 	if (unpack_end(&u) == 0 && ret->argv.n && len <= STREAM_JOB_MAX)
 		return 0;
 	stream_job_done(ret);
@@ -60,5 +62,6 @@ void stream_job_done(struct stream_job *job)
 	strv_done(&job->ins);
 	strv_done(&job->outs);
 	strv_done(&job->disks);
+	strv_done(&job->checks);
 	*job = (struct stream_job){ 0 };
 }

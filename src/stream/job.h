@@ -11,6 +11,7 @@ enum {
 	STREAM_LANDLOCK = 2,      /* must be there */
 	STREAM_NOTIFY_NEEDED = 4, /* refused calls must be told; otherwise they are told where the kernel can */
 	STREAM_NO_SOCKETS = 8,
+	STREAM_IMAGE_ENV = 16, /* what init was started with lies under env: the image's own variables */
 };
 
 struct stream_job {
@@ -23,6 +24,7 @@ struct stream_job {
 	struct strv grants;    /* Landlock: "r", "x", "w", "d" in any number, a blank, a path */
 	struct strv ins, outs; /* paths in the box that ENTRY's index speaks of */
 	struct strv disks;     /* paths whose file systems may be full at the end */
+	struct strv checks;    /* "DEVICE INODE PATH": what must lie there, or nothing is started */
 };
 
 void stream_job_put(struct str *out, const struct stream_job *job); /* not in frames yet */

@@ -49,7 +49,9 @@ static void find_program(void)
 
 static _Noreturn void become(int sock, int go)
 {
-	char *const argv[] = { program, NULL }, *const env[] = { NULL };
+	static char own[] = "PATH=/nowhere/of/the/image:/usr/bin:/bin", lang[] = "LANG=image", more[] = "IMAGE=its own",
+		    home[] = "HOME=/image";
+	char *const argv[] = { program, NULL }, *const env[] = { own, lang, more, home, NULL };
 	char byte;
 
 	if (read(go, &byte, 1) != 1 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -448,6 +450,36 @@ static void test_hostile(void)
 	finish(&t);
 }
 
+static void test_image(void)
+{
+	struct stream_job job = new_job("echo $PATH $LANG $IMAGE $HOME");
+	struct talk t;
+	struct stat st;
+
+	ok(start(&t, job) && hear(&t, 'x', 5000), "variables");
+	is_str(t.out.data, "/usr/bin:/bin\n", "of whoever started init are not the payload's");
+	finish(&t);
+	job = new_job("echo $PATH $LANG $IMAGE $HOME");
+	job.flags |= STREAM_IMAGE_ENV;
+	free(job.env.v[0]);
+	job.env.v[0] = strdup("HOME=/home/agent");
+	ok(start(&t, job) && hear(&t, 'x', 5000), "an image's");
+	is_str(t.out.data, "/nowhere/of/the/image:/usr/bin:/bin image its own /home/agent\n", "lie under its own");
+	finish(&t);
+	if (stat("/usr", &st) < 0)
+		abort();
+	job = new_job("echo there");
+	(void)strv_add_take(&job.checks,
+			    str_printf("%llu %llu /usr", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino));
+	ok(start(&t, job) && hear(&t, 'x', 5000) && t.out.data, "what lies where it must");
+	finish(&t);
+	job = new_job("echo there");
+	(void)strv_add_take(&job.checks,
+			    str_printf("%llu %llu /etc", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino));
+	ok(start(&t, job) && !hear(&t, 'x', 5000) && t.error.code == CORDON_DENIED, "something else is refused");
+	finish(&t);
+}
+
 /* Outside of a pid namespace it would kill everybody. */
 static void test_place(void)
 {
@@ -494,5 +526,6 @@ int main(void)
 	test_full();
 	test_files();
 	test_hostile();
+	test_image();
 	return done_testing();
 }
