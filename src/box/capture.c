@@ -7,8 +7,10 @@
 #include "base/fd.h"
 #include "net/start.h"
 #include "os/gateway.h"
+#include "os/netns.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 _Static_assert((int)NET_LISTEN_MAX <= (int)GATEWAY_PORTS_MAX, "the gateway has room");
 
@@ -52,14 +54,42 @@ static int hand_over(struct inside *in, const struct gateway *g, const uint16_t 
 	return flush(in, &m, fds, true);
 }
 
+int capture_make_namespace(struct inside *in)
+{
+	auto_close int sock = -1;
+	int r = netns_enter_new();
+
+	if (r < 0)
+		return cordon_fail(in->err, CORDON_SYSTEM, -r, "make the gateway's network namespace");
+	sock = netns_socket();
+	r = sock < 0 ? sock : fd_send(in->gate, "", 1, &sock, 1);
+	if (r == -EPIPE)
+		_exit(1); /* the child failed, and has said why */
+	return r < 0 ? cordon_fail(in->err, CORDON_SYSTEM, -r, "hand the gateway's network namespace over") : 0;
+}
+
+/* End of file: init failed, and has said why. */
+static int receive_namespace(const struct inside *in)
+{
+	int sock = -1;
+	size_t n = 0;
+	char byte;
+
+	if (fd_recv(in->gate, &byte, 1, &sock, 1, &n) != 1 || n != 1)
+		_exit(127);
+	return sock;
+}
+
 int capture_open(struct inside *in)
 {
+	auto_close int elsewhere = receive_namespace(in);
 	uint16_t ports[NET_LISTEN_MAX];
 	struct gateway_options o = {
 		.gateway_address = NET_GATEWAY_ADDRESS,
 		.box_address = NET_BOX_ADDRESS,
 		.link_bits = NET_LINK_BITS,
 		.settings = in->proc_net,
+		.elsewhere = elsewhere,
 		.ports = ports,
 	};
 	struct gateway gateway;

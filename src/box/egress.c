@@ -78,12 +78,20 @@ static int place_fds(const int *from, const int *to, size_t n)
 	return 0;
 }
 
-static _Noreturn void become_egress(const struct egress_process *e, const struct cordon_plan *plan, int events,
-				    const char *ids)
+struct becoming {
+	const struct egress_process *egress;
+	const struct cordon_plan *plan;
+	int events;
+	char ids[32];
+};
+
+static void become_egress(void *arg)
 {
+	struct becoming *b = arg;
+	const struct egress_process *e = b->egress;
 	const int to[] = { NET_START_CONFIG, NET_START_EVENTS, NET_START_CAPTURE, NET_START_AUTHORITY };
-	const int from[] = { e->config, events, e->theirs, e->certificates };
-	char *const argv[] = { (char[]){ "cordon-egress" }, plan->as_root ? (char *)(uintptr_t)ids : NULL, NULL };
+	const int from[] = { e->config, b->events, e->theirs, e->certificates };
+	char *const argv[] = { (char[]){ "cordon-egress" }, b->plan->as_root ? b->ids : NULL, NULL };
 	char *const env[] = { NULL };
 	int null;
 
@@ -95,21 +103,18 @@ static _Noreturn void become_egress(const struct egress_process *e, const struct
 	for (int i = 0; i < 3; i++)
 		if (dup2(null, i) < 0)
 			_exit(127);
-	execve(plan->network.egress, argv, env);
-	_exit(127);
+	execve(b->plan->network.egress, argv, env);
 }
 
 int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err)
 {
-	char ids[32];
+	struct becoming b = { .egress = e, .plan = plan, .events = events };
 	pid_t pid;
 
 	if (!plan->network.is_on)
 		return 0;
-	snprintf(ids, sizeof(ids), "%u:%u", EGRESS_ID + (unsigned)getpid(), EGRESS_ID + (unsigned)getpid());
-	pid = process_clone(0, &e->process);
-	if (pid == 0)
-		become_egress(e, plan, events, ids);
+	snprintf(b.ids, sizeof(b.ids), "%u:%u", EGRESS_ID + (unsigned)getpid(), EGRESS_ID + (unsigned)getpid());
+	pid = process_start(become_egress, &b, &e->process);
 	fd_close(&e->theirs);
 	fd_close(&e->certificates);
 	fd_close(&e->config);
@@ -172,11 +177,17 @@ bool egress_failed(struct egress_process *e, struct cordon_error *err)
 	return WIFSIGNALED(status) || WEXITSTATUS(status) != 127;
 }
 
+bool egress_leave(struct egress_process *e)
+{
+	fd_close(&e->capture);
+	return e->process >= 0;
+}
+
 void egress_end(struct egress_process *e)
 {
 	struct pollfd p = { .fd = e->process, .events = POLLIN };
 
-	fd_close(&e->capture);
+	(void)egress_leave(e);
 	if (e->process >= 0)
 		(void)poll(&p, 1, END_MS);
 	process_end(&e->process);

@@ -28,7 +28,9 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 bool egress_said(const struct egress_process *e, struct cordon_error *ret);
 /* It has ended although the box has not: why. False: it never served, so there was no network at all. */
 bool egress_failed(struct egress_process *e, struct cordon_error *err);
-/* The box is gone: egress tells the rest and goes; killed where it does not. */
+/* The box is gone: egress tells the rest and goes. False: there is none. */
+bool egress_leave(struct egress_process *e);
+/* Waits until it has; killed where it does not. */
 void egress_end(struct egress_process *e);
 
 #endif

@@ -103,6 +103,11 @@ static int setup_capture(struct inside *in)
 	return in->proc_net < 0 ? fail(in, errno, "open /proc/sys/net") : 0;
 }
 
+static int setup_gateway(struct inside *in)
+{
+	return in->capture >= 0 ? capture_make_namespace(in) : 0;
+}
+
 static int setup_root_begin(struct inside *in)
 {
 	if (in->plan->level == LEVEL_PROCESS)
@@ -249,8 +254,8 @@ int inside_begin(struct inside *in)
 int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "root", setup_root, 0 }, { "terminal", setup_terminal, 0 }, { "root: leave", setup_leave, 0 },
-		{ "gate", setup_open, 0 }, { "meet", setup_meet, 0 },
+		{ "network", setup_gateway, 0 },   { "root", setup_root, 0 }, { "terminal", setup_terminal, 0 },
+		{ "root: leave", setup_leave, 0 }, { "gate", setup_open, 0 }, { "meet", setup_meet, 0 },
 	};
 	static const struct step process_steps[] = {
 		{ "work", setup_work, 0 },
@@ -278,17 +283,18 @@ static int fail_netns(struct inside *in, int errnum)
 /* A network namespace is most of what namespaces cost: made here, while init builds the root. */
 static int payload_network(struct inside *in)
 {
+	bool captures = in->capture >= 0;
 	int r;
 
 	if (!has(in, LAYER_BIT(NETNS)))
 		return 0;
 	r = netns_enter_new();
-	in->no_sockets = r < 0 && (in->plan->may_degrade & LAYER_BIT(NETNS));
+	in->no_sockets = r < 0 && !captures && (in->plan->may_degrade & LAYER_BIT(NETNS));
 	if (r < 0)
 		return in->no_sockets ? 0 : fail_netns(in, -r);
-	if (in->capture >= 0 && capture_open(in) < 0)
+	if (captures && capture_open(in) < 0)
 		return -1;
-	r = in->capture >= 0 ? 0 : netns_loopback_up();
+	r = captures ? 0 : netns_loopback_up(); /* the gateway's opening brings it up */
 	in->netns = r < 0 ? r : netns_socket();
 	if (in->netns < 0)
 		return fail(in, -in->netns, "bring loopback up");

@@ -478,6 +478,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .deadline_us = UINT64_MAX,
 			    .later_us = UINT64_MAX };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
+	bool has_egress;
 
 	if (plan->level == LEVEL_PROCESS)
 		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
@@ -495,9 +496,11 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)
 		process_end(&k.init);
 	fd_close(&k.listener);
-	egress_end(&k.egress); /* after the box: it carried to the end */
-	/* Nothing changes it any more. The front makes its result of it while we clean up, and then waits for our end. */
-	(void)link_send_report(fds->front, &k.report);
+	/* After the box: it carried to the end, and goes while we clean up. Without it nothing changes the report any more: the front makes its
+	 * result of it meanwhile, and then waits for our end. */
+	has_egress = egress_leave(&k.egress);
+	if (!has_egress)
+		(void)link_send_report(fds->front, &k.report);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
 		(void)cgroup_kill(&k.cgroup);
 	/* After LINK_EXITED nobody is in it any more, and init's namespaces go meanwhile. */
@@ -509,5 +512,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
+	egress_end(&k.egress);
+	if (has_egress)
+		(void)link_send_report(fds->front, &k.report);
 	_exit(0);
 }

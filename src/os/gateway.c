@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "os/gateway_packet.h"
 #include "os/netlink.h"
+#include "os/netns.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -92,9 +93,9 @@ static int box_handle(struct build *b)
 
 static int gateway_namespace(struct build *b)
 {
-	if (unshare(CLONE_NEWNET) < 0)
-		return -errno;
-	return netlink_open(&b->in_gateway);
+	int r = b->o->elsewhere >= 0 ? netns_enter(b->o->elsewhere) : netns_enter_new();
+
+	return r < 0 ? r : netlink_open(&b->in_gateway);
 }
 
 /* Unreachable ports are told every time: by default the kernel stops after six a second, and a client would wait. */

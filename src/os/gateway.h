@@ -15,7 +15,7 @@
  * they do not answer: whoever reads `packets` decides on each, with gateway_listen() and gateway_replay(), or gateway_refuse(). He
  * needs no right for any of it.
  *
- * gateway_open() runs in init; the rest in the egress process, or in the one that carries to it. Helpers return -errno.
+ * gateway_open() runs in the payload's child; the rest in the egress process, or in the one that carries to it. Helpers return -errno.
  */
 #ifndef OS_GATEWAY_H
 #define OS_GATEWAY_H
@@ -36,8 +36,9 @@ struct gateway_options {
 	unsigned link_bits;
 	const uint16_t *ports; /* TCP ports with a listener from the start, each once; not 53 */
 	size_t port_count;
-	int settings; /* /proc/sys/net, where it may be gone by then; -1: it is opened */
-	bool lazy;    /* ports without one wait for a decision instead of refusing */
+	int settings;  /* /proc/sys/net, where it may be gone by then; -1: it is opened */
+	int elsewhere; /* a socket of a fresh network namespace, which becomes the gateway's; -1: one is made */
+	bool lazy;     /* ports without one wait for a decision instead of refusing */
 };
 
 struct gateway {

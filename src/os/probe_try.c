@@ -184,6 +184,7 @@ int try_gateway(void)
 					   .box_address = "198.19.255.2",
 					   .link_bits = 30,
 					   .settings = -1,
+					   .elsewhere = -1,
 					   .lazy = true };
 	struct gateway gateway;
 	int r = enter(CLONE_NEWNET);

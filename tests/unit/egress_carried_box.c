@@ -220,6 +220,7 @@ static void run_box(bool lazy, int stream, const char *who)
 		.box_address = NET_BOX_ADDRESS,
 		.link_bits = NET_LINK_BITS,
 		.settings = -1,
+		.elsewhere = -1,
 		.ports = ports,
 		.port_count = lazy ? 0 : 3,
 		.lazy = lazy,

@@ -377,6 +377,7 @@ static void run_box(bool lazy, const char *who)
 		.box_address = "198.19.255.2",
 		.link_bits = 30,
 		.settings = -1,
+		.elsewhere = -1,
 		.ports = ports,
 		.port_count = sizeof(ports) / sizeof(ports[0]),
 		.lazy = lazy,
