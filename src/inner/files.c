@@ -124,6 +124,9 @@ int inner_copy_entry(struct inner *n, const struct frame_entry *e, struct cordon
 		c->dirs[0] = r;
 		c->depth = 1;
 	}
+	/* In a box that lives something may be there: a file gives way, a directory does not. */
+	if (r >= 0 && e->depth == 0 && !S_ISDIR(e->mode))
+		(void)unlinkat(c->dirs[0], name, 0);
 	r = r < 0 ? r : make_entry(c, c->dirs[c->depth - 1], name, e);
 	return r < 0 ? fail_in(err, -r, "create", name) : 0;
 }

@@ -34,9 +34,10 @@ struct inner {
 	struct stream_job job;
 	struct inner_copy copy;
 	uint64_t out_bytes; /* handed out so far */
-	pid_t payload;
+	pid_t payload; /* 0: none */
 	bool payload_gone, reported;
-	int status;          /* the payload's, as from waitpid */
+	int status;                    /* the payload's, as from waitpid */
+	uint64_t cpu_us, maxrss_bytes; /* of whom was reaped */
 	int child, listener; /* what the payload's child has to say; its refused calls; -1: none */
 	uint64_t denied, throttle_us;
 	struct frame_denial denials[INNER_DENIALS];
@@ -64,9 +65,10 @@ bool inner_read(struct inner *n);
 int inner_become_payload(const struct stream_job *job, const int stdio[3], int said, struct cordon_error *err);
 struct seccomp_options inner_filter(const struct stream_job *job, bool notify);
 
-/* serve.c: from the payload's start to its end; returns once EXITED is queued. */
+/* serve.c: from the payload's start to its end; returns once EXITED is queued. Without a payload: at once. */
 int inner_start(struct inner *n, struct cordon_error *err);
 void inner_serve(struct inner *n);
+void inner_forget(struct inner *n); /* everything of a job that is over: the next may come */
 
 /* image.c: what has to be seen to before anything goes in */
 int inner_check_places(const struct inner *n, struct cordon_error *err);

@@ -1,5 +1,6 @@
 /*
- * cordon-init: see inner.h. Takes the job and the files that go in, starts the payload, serves it, hands files out, and ends. Everything
+ * cordon-init: see inner.h. Takes a job and the files that go in, starts the payload, serves it, hands files out; then the next one, or its
+ * end. Everything
  * in its container ends with it. Runs with the rights of the payload's user, which it never had more than.
  */
 #include "inner/inner.h"
@@ -145,55 +146,90 @@ static int settle(struct cordon_error *err)
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "give rights up") : 0;
 }
 
-/* Everything up to START. */
-static int prepare(struct inner *n, struct cordon_error *err)
+/* One frame of what goes in. */
+static int take_in(struct inner *n, const struct frame *f, struct cordon_error *err)
+{
+	struct frame_entry entry;
+
+	if (f->type == FRAME_ENTRY && frame_get_entry(f, &entry) == 0)
+		return inner_copy_entry(n, &entry, err);
+	if (f->type == FRAME_DATA)
+		return inner_copy_data(n, f->body, f->len, err);
+	if (f->type == FRAME_END)
+		leave(0);
+	bad_stream(n);
+}
+
+/* Everything up to START, which comes whatever failed before it. `f` is the first frame. */
+static int prepare(struct inner *n, struct frame *f, struct cordon_error *err)
 {
 	auto_str struct str job = { 0 };
 	bool has_job = false;
+	int r = 0;
 
-	for (;;) {
-		struct frame_entry entry;
-		struct frame f;
-		int r = 0;
-
-		next_frame(n, &f);
-		if (f.type == FRAME_JOB && !has_job && job.len + f.len <= STREAM_JOB_MAX) {
-			str_add_bytes(&job, f.body, f.len);
+	for (;; next_frame(n, f)) {
+		if (f->type == FRAME_JOB && !has_job && job.len + f->len <= STREAM_JOB_MAX) {
+			str_add_bytes(&job, f->body, f->len);
 			continue;
 		}
 		if (!has_job && (job.failed || stream_job_get(job.data, job.len, &n->job) < 0))
 			bad_stream(n);
 		if (!has_job && (inner_check_places(n, err) < 0 || inner_merge_env(n, err) < 0))
-			return -1;
+			r = -1;
 		has_job = true;
-		if (f.type == FRAME_START)
-			return inner_copy_done(n, err);
-		if (f.type == FRAME_ENTRY && frame_get_entry(&f, &entry) == 0)
-			r = inner_copy_entry(n, &entry, err);
-		else if (f.type == FRAME_DATA)
-			r = inner_copy_data(n, f.body, f.len, err);
-		else if (f.type == FRAME_END)
-			leave(0);
-		else
-			bad_stream(n);
-		if (r < 0)
-			return r;
+		if (f->type == FRAME_START) {
+			struct cordon_error late = { 0 };
+			int closed = inner_copy_done(n, r < 0 ? &late : err);
+
+			return r < 0 ? r : closed;
+		}
+		r = r < 0 && f->type != FRAME_END ? r : take_in(n, f, err);
+		if (err->errnum == EPROTO)
+			inner_give_up(n, err);
 	}
 }
 
 /* ---- after it ---- */
 
-static _Noreturn void hand_out(struct inner *n)
+/* Until the next job begins: its first frame is in *ret. */
+static void hand_out(struct inner *n, struct frame *ret)
 {
 	for (;;) {
-		struct frame f;
-
 		inner_flush(n, true);
-		next_frame(n, &f);
-		if (f.type == FRAME_COLLECT)
+		next_frame(n, ret);
+		if (ret->type == FRAME_COLLECT)
 			inner_collect(n);
-		else if (f.type == FRAME_END)
+		else if (ret->type == FRAME_END)
 			leave(0);
+		else if (ret->type == FRAME_JOB)
+			return;
+	}
+}
+
+static void refuse(struct inner *n, struct cordon_error *err)
+{
+	struct frame_exit none = { 0 };
+
+	(void)fail_step(err, "init");
+	frame_put_error(&n->queue, err);
+	frame_put_exit(&n->queue, &none);
+}
+
+/* One job after another. */
+static _Noreturn void work(struct inner *n)
+{
+	struct frame f;
+
+	next_frame(n, &f);
+	for (;;) {
+		struct cordon_error err = { 0 };
+
+		if (prepare(n, &f, &err) < 0 || (n->job.argv.n && inner_start(n, &err) < 0))
+			refuse(n, &err);
+		else
+			inner_serve(n);
+		hand_out(n, &f);
+		inner_forget(n);
 	}
 }
 
@@ -211,11 +247,10 @@ int main(void)
 	if (take_stream(&n) < 0)
 		leave(1);
 	frame_put_u32(&n.queue, FRAME_READY, FRAME_VERSION);
-	if (check_place(&err) < 0 || settle(&err) < 0 || (inner_flush(&n, true), prepare(&n, &err) < 0) ||
-	    inner_start(&n, &err) < 0) {
+	if (check_place(&err) < 0 || settle(&err) < 0) {
 		(void)fail_step(&err, "init");
 		inner_give_up(&n, &err);
 	}
-	inner_serve(&n);
-	hand_out(&n);
+	inner_flush(&n, true);
+	work(&n);
 }

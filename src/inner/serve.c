@@ -177,16 +177,28 @@ static bool take_output(struct inner *n, int i)
 
 /* ---- the end ---- */
 
+static uint64_t time_us(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
 static void reap(struct inner *n, int flags)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, flags)) > 0 || (pid < 0 && errno == EINTR))
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
+		if (pid < 0)
+			continue;
+		n->cpu_us += time_us(usage.ru_utime) + time_us(usage.ru_stime);
+		if ((uint64_t)usage.ru_maxrss * 1024 > n->maxrss_bytes)
+			n->maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 		if (pid == n->payload) {
 			n->payload_gone = true;
 			n->status = status;
 		}
+	}
 }
 
 static void look_at_disk(const char *path, struct frame_exit *ret)
@@ -199,15 +211,9 @@ static void look_at_disk(const char *path, struct frame_exit *ret)
 	ret->inodes_full = ret->inodes_full || (fs.f_files && fs.f_ffree < 4);
 }
 
-static uint64_t time_us(struct timeval tv)
-{
-	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
-}
-
 static void report_exit(struct inner *n)
 {
 	struct frame_exit exit = { 0 };
-	struct rusage usage;
 
 	n->reported = true;
 	/* main() has seen that we are pid 1: every process of this namespace but ourselves. */
@@ -220,10 +226,9 @@ static void report_exit(struct inner *n)
 			;
 	for (size_t i = 0; i < n->denial_count; i++)
 		frame_put_denial(&n->queue, &n->denials[i]);
-	(void)getrusage(RUSAGE_CHILDREN, &usage);
 	exit.status = n->status;
-	exit.cpu_us = time_us(usage.ru_utime) + time_us(usage.ru_stime);
-	exit.maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	exit.cpu_us = n->cpu_us;
+	exit.maxrss_bytes = n->maxrss_bytes;
 	for (size_t i = 0; i < n->job.disks.n; i++)
 		look_at_disk(n->job.disks.v[i], &exit);
 	frame_put_exit(&n->queue, &exit);
@@ -320,11 +325,24 @@ void inner_serve(struct inner *n)
 	int signals = open_signals();
 
 	reap(n, WNOHANG); /* who ended before there was anybody to hear it */
-	if (n->payload_gone || signals < 0)
+	if (n->payload_gone || !n->payload || signals < 0)
 		report_exit(n);
 	while (!n->reported)
 		turn(n, signals);
 	fd_close(&signals);
 	fd_close(&n->stdin_to);
 	fd_close(&n->listener);
+}
+
+void inner_forget(struct inner *n)
+{
+	stream_job_done(&n->job);
+	n->payload = 0;
+	n->payload_gone = n->reported = n->input_ended = false;
+	n->status = 0;
+	n->cpu_us = n->maxrss_bytes = n->denied = n->throttle_us = n->out_bytes = n->copy.bytes = n->copy.files = 0;
+	n->denial_count = n->input_at = n->input.len = 0;
+	fd_close(&n->child);
+	fd_close(&n->streams[0]);
+	fd_close(&n->streams[1]);
 }

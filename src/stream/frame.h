@@ -6,7 +6,9 @@
  *	init: READY   keeper: JOB… (ENTRY DATA…)… START   init: STARTED
  *	then both: STDIN within CREDIT, SIGNAL, END; STDOUT, STDERR, DEAF   init: DENIAL… EXITED
  *	keeper: COLLECT   init: (ENTRY DATA…)… COLLECTED
+ *	and then again: the next JOB, in a container that lives. After EXITED nothing of the job before is left but its files
  *
+ * A job without a command is not STARTED: what goes in goes in, and EXITED follows. One that could not be prepared is ERROR and EXITED.
  * ERROR comes from init at any time. init shares its container with the payload, so that the keeper takes every byte for the
  * payload's: lengths, counts and names are checked here, what they mean where they are used. Pure: no I/O.
  */

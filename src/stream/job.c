@@ -46,7 +46,7 @@ int stream_job_get(const void *data, size_t len, struct stream_job *ret)
 	unpack_texts(&u, &ret->outs);
 	unpack_texts(&u, &ret->disks);
 	unpack_texts(&u, &ret->checks);
-	if (unpack_end(&u) == 0 && ret->argv.n && len <= STREAM_JOB_MAX)
+	if (unpack_end(&u) == 0 && len <= STREAM_JOB_MAX)
 		return 0;
 	stream_job_done(ret);
 	return -EPROTO;

@@ -28,7 +28,7 @@ struct stream_job {
 };
 
 void stream_job_put(struct str *out, const struct stream_job *job); /* not in frames yet */
-/* 0, or -EPROTO: *ret is empty then. argv has at least one string. */
+/* 0, or -EPROTO: *ret is empty then. No argv: files go in and out, and nothing is run. */
 int stream_job_get(const void *data, size_t len, struct stream_job *ret);
 void stream_job_done(struct stream_job *job);
 

@@ -431,6 +431,75 @@ static void test_files(void)
 	ok(system(line) == 0, "removed");
 }
 
+static void forget(struct talk *t)
+{
+	str_done(&t->out);
+	str_done(&t->said);
+	t->error = (struct cordon_error){ 0 };
+}
+
+/* One more job for the same init. */
+static bool again(struct talk *t, struct stream_job job)
+{
+	struct str s = { 0 };
+
+	forget(t);
+	put_job(&s, &job);
+	frame_put(&s, FRAME_START, NULL, 0);
+	tell(t, &s);
+	return hear(t, 'x', 5000);
+}
+
+static void test_living(void)
+{
+	char file[] = "/tmp/cordon-inner-XXXXXX";
+	auto_free char *write = NULL, *read = NULL;
+	struct frame_entry e = { .mode = S_IFREG | 0600 };
+	struct stream_job job;
+	struct str s = { 0 };
+	struct talk t;
+
+	(void)close(mkstemp(file));
+	write = str_printf("echo kept >%s; sleep 1000 & echo first", file);
+	read = str_printf("cat %s; ps -eo comm= | grep -c sleep", file);
+	job = new_job(write);
+	(void)strv_add(&job.grants, "rwx /tmp");
+	ok(start(&t, job) && hear(&t, 'x', 5000), "a job");
+	is_str(t.out.data, "first\n", "says something");
+	ok(again(&t, new_job(read)), "the next one in the same container");
+	is_str(t.out.data, "kept\n0\n", "finds what the first wrote, and nothing that it left running");
+	ok(again(&t, new_job("exec no-such-program")) && t.exit.status != 0, "one that fails");
+	job = new_job("true");
+	strv_done(&job.argv);
+	(void)strv_add(&job.ins, file);
+	forget(&t);
+	put_job(&s, &job);
+	frame_put_entry(&s, &e);
+	frame_put(&s, FRAME_DATA, "put\n", 4);
+	frame_put(&s, FRAME_START, NULL, 0);
+	tell(&t, &s);
+	ok(hear(&t, 'x', 5000) && !t.out.data && t.error.code == CORDON_OK,
+	   "a job without a command only carries files");
+	ok(again(&t, new_job(read)), "and another");
+	is_str(t.out.data, "put\n0\n", "which finds the new file in the place of the old");
+	job = new_job("echo never");
+	(void)strv_add(&job.ins, "/proc/none/file");
+	put_job(&s, &job);
+	forget(&t);
+	frame_put_entry(&s, &e);
+	frame_put(&s, FRAME_DATA, "lost", 4);
+	frame_put(&s, FRAME_START, NULL, 0);
+	tell(&t, &s);
+	ok(hear(&t, 'x', 5000) && t.error.code != CORDON_OK && !t.out.data, "one that cannot be prepared is not run");
+	ok(again(&t, new_job("echo on")) && t.out.data, "and init goes on");
+	is_str(t.out.data, "on\n", "with the next");
+	forget(&t);
+	tell_one(&t, FRAME_END, NULL, 0);
+	ok(!hear(&t, 'x', 3000) && t.gone, "until it is told to go");
+	finish(&t);
+	(void)unlink(file);
+}
+
 static void test_hostile(void)
 {
 	struct frame_entry e = { .index = 9, .mode = S_IFREG | 0644 };
@@ -476,7 +545,8 @@ static void test_image(void)
 	job = new_job("echo there");
 	(void)strv_add_take(&job.checks,
 			    str_printf("%llu %llu /etc", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino));
-	ok(start(&t, job) && !hear(&t, 'x', 5000) && t.error.code == CORDON_DENIED, "something else is refused");
+	ok(start(&t, job) && hear(&t, 'x', 5000) && t.error.code == CORDON_DENIED, "something else is refused");
+	ok(!t.out.data, "and nothing is run");
 	finish(&t);
 }
 
@@ -525,6 +595,7 @@ int main(void)
 	test_end();
 	test_full();
 	test_files();
+	test_living();
 	test_hostile();
 	test_image();
 	return done_testing();
