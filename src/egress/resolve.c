@@ -19,7 +19,7 @@
 enum { RESOLVE_TIMEOUT_MS = 2000, RESOLVE_TRIES = 3 };
 /* Answers are kept for as long as they say, and never longer than this: what may be dialled is checked at every dial, not when it was
  * learned. One place per hash of a name; the later one has it. */
-enum { CACHE_SIZE = 64, CACHE_MAX_S = 60 };
+enum { CACHE_SIZE = 64, CACHE_MAX_S = 60, CACHE_HOSTS_S = 1 };
 
 struct resolve_cached {
 	char name[HOSTNAME_SIZE];
@@ -39,6 +39,7 @@ struct resolve_request {
 	resolve_fn *fn; /* NULL: cancelled */
 	void *data;
 	bool pending; /* c-ares still has it */
+	bool asking;  /* it is being handed to c-ares: an answer now is the hosts file's, which is read for every question */
 	bool joined;  /* waits for another's answer to the same question */
 	char name[HOSTNAME_SIZE];
 	struct resolve_answer answer;
@@ -221,7 +222,7 @@ static void request_tell(struct loop_timer *timer)
 	fn(data, &answer);
 }
 
-/* The shortest time that one of them may be kept: what a hosts file says has none. */
+/* The shortest time that one of them may be kept. */
 static int collect(struct resolve_answer *answer, const struct ares_addrinfo *info)
 {
 	int ttl_s = CACHE_MAX_S;
@@ -262,7 +263,7 @@ static void request_done(void *arg, int status, int timeouts, struct ares_addrin
 		int ttl_s = collect(answer, info);
 
 		if (answer->count)
-			cache_put(request->resolver, request->name, answer, ttl_s);
+			cache_put(request->resolver, request->name, answer, request->asking ? CACHE_HOSTS_S : ttl_s);
 	}
 	if (info)
 		ares_freeaddrinfo(info);
@@ -317,8 +318,9 @@ struct resolve_request *resolve_start(struct resolver *resolver, const char *nam
 	request->joined = is_asked(request);
 	if (request->joined)
 		return request;
-	request->pending = true;
+	request->pending = request->asking = true;
 	ares_getaddrinfo(resolver->channel, name, NULL, &hints, request_done, request);
+	request->asking = false;
 	set_timer(resolver);
 	return request;
 }
