@@ -111,6 +111,16 @@ END
 		expect "Java, $mode" status=success $'stdout=ok GET /x\n'
 	done
 fi
+if [ -x "$TOP/build/get-go" ]; then
+	cp "$TOP/build/get-go" "$WORK"
+	for mode in passed looked; do
+		declare -n flags=$mode
+		result "${flags[@]}" --in "$WORK/get-go:/tmp/get-go" -- /tmp/get-go $U/x
+		expect "a static Go program, $mode" status=success $'stdout=ok GET /x\n'
+	done
+else
+	skip "a static Go program" "there is no go to build it with: apt-get install golang-go"
+fi
 for mode in passed looked; do
 	declare -n flags=$mode
 	ask "${flags[@]}" -- <<'END'

@@ -105,6 +105,35 @@ def hold(conn):
         pass
 
 
+def carry(source, to):
+    try:
+        while (data := source.recv(1 << 16)):
+            to.sendall(data)
+        to.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
+def proxy(conn):
+    """CONNECT, for whoever asks: every name is at one address here."""
+    head = b""
+    while b"\r\n\r\n" not in head and (data := conn.recv(4096)):
+        head += data
+    words = head.split(b"\r\n")[0].decode("latin-1").split(" ")
+    asked = words[1] if words[0] == "CONNECT" else ""
+    log.write("proxy", asked=asked, head=head.decode("latin-1"))
+    if asked.startswith("broken."):
+        conn.sendall(b"SSH-2.0-none\r\n\r\n")
+    elif not asked or asked.startswith("forbidden."):
+        conn.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+    else:
+        with socket.create_connection(("192.0.2.10", int(asked.rpartition(":")[2]))) as far:
+            conn.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            threading.Thread(target=carry, args=(far, conn), daemon=True).start()
+            carry(conn, far)
+            time.sleep(0.2)
+
+
 def run(handler, conn):
     try:
         local, peer = conn.getsockname(), conn.getpeername()
@@ -157,7 +186,7 @@ def main(work):
         listen(port, web.serve)
     for port in (443, 853, 8443):
         listen(port, lambda conn: tls(conn, good))
-    for port, handler in ((22, echo), (5432, echo), (25, greet), (7000, count), (7001, rude), (7002, hold)):
+    for port, handler in ((22, echo), (5432, echo), (25, greet), (7000, count), (7001, rude), (7002, hold), (3128, proxy)):
         listen(port, handler)
     holes = [blackhole("203.0.113.66", port) for port in (80, 443, 22)]
     threading.Thread(target=abstract, args=("cordon-internet",), daemon=True).start()

@@ -8,7 +8,7 @@ files = {}
 
 
 def start(work):
-    for name in ("dns", "tcp", "http", "wire", "error"):
+    for name in ("dns", "tcp", "http", "wire", "proxy", "error"):
         files[name] = os.open(f"{work}/{name}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
 
