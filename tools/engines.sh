@@ -8,7 +8,8 @@ engines=("${@:-native}")
 [ $# != 0 ] || engines=(native crun runc)
 tests=(promise/view promise/writes promise/proc promise/environment promise/fds promise/identity promise/syscalls promise/namespaces
 	promise/processes promise/sockets promise/network promise/setuid promise/mounts promise/protect promise/copy_in promise/copy_out
-	limits/memory limits/time limits/processes limits/output limits/disk life/stdin life/deadline)
+	limits/memory limits/time limits/processes limits/output limits/disk life/stdin life/deadline
+	egress/names egress/address egress/dns egress/tls egress/http egress/inspect egress/secrets egress/relay egress/limits egress/report egress/clients)
 held() { # ENGINE TEST: "held" or "12 of 15"
 	local log
 	log=$(CORDON_ENGINE=${1/native/} timeout 200 bash "tests/$2.sh" 2>/dev/null)

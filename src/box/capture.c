@@ -15,17 +15,17 @@
 _Static_assert((int)NET_LISTEN_MAX <= (int)GATEWAY_PORTS_MAX, "the gateway has room");
 
 /* Sends what is there so far. */
-static int flush(struct inside *in, struct net_capture *m, int *fds, bool complete)
+static int flush(int to, struct net_capture *m, int *fds, bool complete)
 {
 	int r;
 
 	m->complete = complete;
-	r = fd_send(in->capture, m, sizeof(*m), fds, m->count);
+	r = fd_send(to, m, sizeof(*m), fds, m->count);
 	m->count = 0;
-	return r < 0 ? cordon_fail(in->err, CORDON_SYSTEM, -r, "hand the sockets to egress") : 0;
+	return r;
 }
 
-static int hand_over(struct inside *in, const struct gateway *g, const uint16_t *ports)
+static int hand_over(int to, const struct gateway *g, const uint16_t *ports)
 {
 	struct net_capture m = { 0 };
 	int fds[NET_CAPTURE_MAX];
@@ -45,13 +45,38 @@ static int hand_over(struct inside *in, const struct gateway *g, const uint16_t 
 		fds[m.count++] = first[i].fd;
 	}
 	for (size_t i = 0; i < g->count; i++) {
-		if (m.count == NET_CAPTURE_MAX && flush(in, &m, fds, false) < 0)
-			return -1;
+		int r = m.count == NET_CAPTURE_MAX ? flush(to, &m, fds, false) : 0;
+
+		if (r < 0)
+			return r;
 		m.fds[m.count].kind = NET_CAPTURE_LISTENER;
 		m.fds[m.count].port = ports[i];
 		fds[m.count++] = g->listeners[i];
 	}
-	return flush(in, &m, fds, true);
+	return flush(to, &m, fds, true);
+}
+
+int capture_make(const struct capture_options *with, struct cordon_error *err)
+{
+	uint16_t ports[NET_LISTEN_MAX];
+	struct gateway_options o = {
+		.gateway_address = NET_GATEWAY_ADDRESS,
+		.box_address = NET_BOX_ADDRESS,
+		.link_bits = NET_LINK_BITS,
+		.settings = with->settings,
+		.elsewhere = with->elsewhere,
+		.ports = ports,
+	};
+	const char *step = "hand the sockets to egress";
+	struct gateway gateway;
+	int r;
+
+	o.port_count = net_rules_ports(with->rules, ports, NET_LISTEN_MAX, &o.lazy);
+	gateway_init(&gateway);
+	r = gateway_open(&o, &gateway, &step);
+	r = r < 0 ? r : hand_over(with->to, &gateway, ports);
+	gateway_close(&gateway);
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "%s", step) : 0;
 }
 
 int capture_make_namespace(struct inside *in)
@@ -83,28 +108,13 @@ static int receive_namespace(const struct inside *in)
 int capture_open(struct inside *in)
 {
 	auto_close int elsewhere = receive_namespace(in);
-	uint16_t ports[NET_LISTEN_MAX];
-	struct gateway_options o = {
-		.gateway_address = NET_GATEWAY_ADDRESS,
-		.box_address = NET_BOX_ADDRESS,
-		.link_bits = NET_LINK_BITS,
-		.settings = in->proc_net,
-		.elsewhere = elsewhere,
-		.ports = ports,
-	};
-	struct gateway gateway;
-	const char *step = "";
-	int r;
+	const struct capture_options with = { .rules = &in->plan->network.config.rules,
+					      .settings = in->proc_net,
+					      .elsewhere = elsewhere,
+					      .to = in->capture };
+	int r = capture_make(&with, in->err);
 
-	o.port_count = net_rules_ports(&in->plan->network.config.rules, ports, NET_LISTEN_MAX, &o.lazy);
-	gateway_init(&gateway);
-	r = gateway_open(&o, &gateway, &step);
-	if (r < 0)
-		cordon_fail(in->err, CORDON_SYSTEM, -r, "%s", step);
-	else
-		r = hand_over(in, &gateway, ports);
-	gateway_close(&gateway);
 	fd_close(&in->capture);
 	fd_close(&in->proc_net);
-	return r < 0 ? -1 : 0;
+	return r;
 }

@@ -4,10 +4,18 @@
 
 #include "box/inside.h"
 
+/* In the box's network namespace, fresh, with all rights over it (os/gateway.h, also for settings and elsewhere). The sockets go to egress, over
+ * `to`, and are closed here. */
+struct capture_options {
+	const struct net_rules *rules;
+	int settings, elsewhere, to;
+};
+int capture_make(const struct capture_options *with, struct cordon_error *err);
+
 /* In init, once the child is there: a network namespace is most of what the gateway costs, so that init makes this one while the child makes
  * the box's own. init is left in it until it meets the child. */
 int capture_make_namespace(struct inside *in);
-/* In the payload's child, in a fresh network namespace, with all rights over it. The sockets go to egress and are closed here. */
+/* In the payload's child. */
 int capture_open(struct inside *in);
 
 #endif

@@ -128,6 +128,7 @@ static void json_engines(struct json *j, const struct report *r)
 				json_string(j, NULL, layer_name((enum layer)layer));
 		json_end_array(j);
 		json_bool(j, "tells_denials", f->engine->tells_denials);
+		json_bool(j, "has_network", f->engine->network != ENGINE_NETWORK_REFUSED);
 		json_end_object(j);
 	}
 	json_end_array(j);

@@ -135,6 +135,7 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	struct cordon_error err = { 0 };
 
 	f->is_created = true;
+	fd_close(&f->net.netns); /* it is the container's now */
 	snprintf(f->report->engine_version, sizeof(f->report->engine_version), "%.95s", c->version);
 	if (refuse_lacks(f, c->lacks, &err) < 0) {
 		foreign_note(f, &err);
@@ -328,6 +329,7 @@ static void turn(struct foreign *f)
 		{ .fd = f->pending[0].len ? f->outputs[0] : -1, .events = POLLOUT },
 		{ .fd = f->pending[1].len ? f->outputs[1] : -1, .events = POLLOUT },
 		{ .fd = f->guard_us > now ? -1 : f->prepared.guard.fd, .events = POLLIN },
+		{ .fd = f->net.egress.process, .events = POLLIN },
 	};
 
 	if (fds[1].fd >= 0 && !fds[1].events)
@@ -339,6 +341,8 @@ static void turn(struct foreign *f)
 			foreign_give_output(f, i);
 	if (fds[7].revents)
 		on_guard(f, now);
+	if (fds[8].revents)
+		foreign_net_lost(f);
 	if (fds[2].revents)
 		from_driver(f);
 	else if (fds[3].revents)
@@ -412,6 +416,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 			      .owner = owner,
 			      .report = report,
 			      .prepared = PREPARED_INIT,
+			      .net = FOREIGN_NET_INIT,
 			      .driver = -1,
 			      .control = -1,
 			      .stream = -1,
@@ -423,6 +428,8 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	(void)fd_set_nonblock(f.outputs[1], true);
 	if (foreign_start(&f, &report->error) == 0)
 		watch(&f);
+	else
+		foreign_net_explain(&f, &report->error);
 	process_end(&f.driver);
 	fd_close(&f.control);
 	fd_close(&f.stream);
@@ -430,6 +437,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	fd_close(&f.outputs[0]);
 	fd_close(&f.outputs[1]);
 	fd_close(&f.file);
+	foreign_net_done(&f); /* after the box: it carried to the end */
 	prepare_done(&f.prepared);
 	/* As long as a placeholder is a place for mounts in this namespace, it cannot be removed. */
 	if (f.root)

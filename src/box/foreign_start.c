@@ -38,7 +38,7 @@ static int lay_root(struct foreign *f, struct cordon_error *err)
 			  .prepared = f->prepared.mounts,
 			  .image = f->prepared.image,
 			  .scratch = -1,
-			  .authority = -1,
+			  .authority = f->net.authority,
 			  .uid = f->prepared.uid,
 			  .gid = f->prepared.gid,
 			  .err = err };
@@ -54,6 +54,7 @@ static int lay_root(struct foreign *f, struct cordon_error *err)
 	umask(022);
 	n = root_build_at(&r, places, &f->root) < 0;
 	fd_close(&r.fd);
+	fd_close(&f->net.authority);
 	if (chdir("/") < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "leave the root");
 	return n ? -1 : 0;
@@ -102,6 +103,17 @@ static void spec_shm(struct json *j, const char *root)
 	json_end_array(j);
 }
 
+/* Of the keeper's descriptors, as everybody who may look finds it: the runtime is no child of ours. */
+static void spec_netns(struct json *j, const struct foreign *f)
+{
+	char path[64];
+
+	if (f->net.netns < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), f->net.netns);
+	json_string(j, "netns", path);
+}
+
 /* No filter of the engine's own: of two filters the one that says "errno" wins over the one that tells, and init's is the narrower. */
 static int write_spec(const struct foreign *f)
 {
@@ -117,6 +129,7 @@ static int write_spec(const struct foreign *f)
 	json_uint(&j, "uid", PLAN_UID);
 	json_uint(&j, "gid", PLAN_GID);
 	spec_shm(&j, f->root);
+	spec_netns(&j, f);
 	spec_limits(&j, &f->plan->limits);
 	json_object(&j, "userns");
 	spec_map(&j, "uid", f->prepared.uid);
@@ -186,7 +199,8 @@ static int spawn(struct foreign *f, struct cordon_error *err)
 
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
-	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || lay_root(f, err) < 0 || spawn(f, err) < 0)
+	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
+	    lay_root(f, err) < 0 || foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;

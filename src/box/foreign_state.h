@@ -2,6 +2,7 @@
 #ifndef BOX_FOREIGN_STATE_H
 #define BOX_FOREIGN_STATE_H
 
+#include "box/egress.h"
 #include "box/foreign.h"
 #include "box/prepare.h"
 #include "stream/engine.h"
@@ -13,6 +14,18 @@ enum foreign_stage {
 	FOREIGN_COLLECTS, /* files go out */
 	FOREIGN_LEAVES,   /* init has been told to go */
 };
+
+/* foreign_net.c; all -1 where there is no network. */
+struct foreign_net {
+	struct egress_process egress;
+	int authority;   /* the box's certificates come this way */
+	int maker, said; /* who makes the gateway, and what he says */
+	int netns;       /* the box's namespace, for the runtime */
+};
+#define FOREIGN_NET_INIT                                                                     \
+	{                                                                                    \
+		.egress = EGRESS_INIT, .authority = -1, .maker = -1, .said = -1, .netns = -1 \
+	}
 
 struct foreign {
 	enum foreign_stage stage;
@@ -34,6 +47,7 @@ struct foreign {
 	bool has_base, is_created, is_ready, has_job, wants_numbers;
 	bool ending, in_grace, front_gone, collected, cut_short, swept;
 	unsigned force; /* how hard it was ended so far */
+	struct foreign_net net;
 	/* the file that is coming out */
 	int file;
 	struct link_file entry;
@@ -56,6 +70,13 @@ void foreign_to_init(struct foreign *f);
 void foreign_take_input(struct foreign *f);
 void foreign_give_output(struct foreign *f, int i);
 void foreign_signal(struct foreign *f, int sig);
+
+/* foreign_net.c: nothing where the plan has no network. Before the root is laid out; before the driver is started; when egress is gone; at the end. */
+int foreign_net_start(struct foreign *f, struct cordon_error *err);
+int foreign_net_made(struct foreign *f, struct cordon_error *err);
+void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
+void foreign_net_lost(struct foreign *f);
+void foreign_net_done(struct foreign *f);
 
 /* foreign.c */
 void foreign_note(struct foreign *f, const struct cordon_error *err); /* the first one counts */

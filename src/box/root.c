@@ -682,10 +682,15 @@ int root_build(struct root *r)
 int root_build_at(struct root *r, const char *const *places, const char **ret_place)
 {
 	static const struct root_step steps[] = {
-		{ "root: system", root_system },   { "root: etc", root_etc },
-		{ "root: sys", root_sys },         { "root: places", root_runtime_places },
-		{ "root: private", root_private }, { "root: mounts", root_mounts },
-		{ "root: code", root_code },       { "root: copy in", root_copy_in },
+		{ "root: system", root_system },
+		{ "root: etc", root_etc },
+		{ "root: certificates", root_certificates },
+		{ "root: sys", root_sys },
+		{ "root: places", root_runtime_places },
+		{ "root: private", root_private },
+		{ "root: mounts", root_mounts },
+		{ "root: code", root_code },
+		{ "root: copy in", root_copy_in },
 		{ "root: lock", root_lock },
 	};
 

@@ -16,6 +16,7 @@ const struct engine engines[ENGINES_MAX] = {
 			    .is_driven = true,
 			    .makes_root = true,
 			    .tells_denials = true,
+			    .network = ENGINE_NETWORK_OWN,
 			    .layers = ALL,
 			    .about = "cordon itself" },
 	[ENGINE_DOCKER] = { .name = "docker",
@@ -31,6 +32,7 @@ const struct engine engines[ENGINES_MAX] = {
 			  .is_driven = true,
 			  .makes_root = true,
 			  .tells_denials = true,
+			  .network = ENGINE_NETWORK_GIVEN,
 			  .layers = ALL,
 			  .about = "an OCI runtime" },
 	[ENGINE_RUNC] = { .name = "runc",
@@ -38,6 +40,7 @@ const struct engine engines[ENGINES_MAX] = {
 			  .is_driven = true,
 			  .makes_root = true,
 			  .tells_denials = true,
+			  .network = ENGINE_NETWORK_GIVEN,
 			  .layers = ALL,
 			  .about = "an OCI runtime" },
 	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
@@ -115,7 +118,7 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		bool asked;
 		const char *what, *instead;
 	} rows[] = {
-		{ plan->network.is_on, "a network (network.mode)", "--net none" },
+		{ plan->network.is_on && !plan->engine->network, "a network (network.mode)", "--net none" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
 		  "leave it out" },
 		{ plan->tty, "a terminal", "leave --tty out" },

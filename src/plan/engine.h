@@ -7,6 +7,13 @@
 
 #include "plan/plan.h"
 
+/* How a box of an engine gets its network; `none` is always there. */
+enum engine_network {
+	ENGINE_NETWORK_REFUSED,
+	ENGINE_NETWORK_OWN,   /* native */
+	ENGINE_NETWORK_GIVEN, /* the keeper makes the namespace before and gives it to the runtime */
+};
+
 struct engine {
 	const char *name;
 	bool is_native;
@@ -14,8 +21,9 @@ struct engine {
 	bool is_driven;     /* it is built in */
 	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
 	bool tells_denials; /* refused calls reach the result */
-	unsigned layers;    /* LAYER_BIT: what a box of it can have */
-	const char *about;  /* what it is, in a few words */
+	enum engine_network network;
+	unsigned layers;   /* LAYER_BIT: what a box of it can have */
+	const char *about; /* what it is, in a few words */
 };
 
 enum { ENGINES_MAX = 6 };

@@ -50,7 +50,7 @@ internet_up
 # Who lets cordon run has no capability of this namespace; as root it is root.
 UNCAP=()
 [ "$ME" = root ] || UNCAP=(setpriv --inh-caps=-all --ambient-caps=-all)
-box() { timeout -k 5 60 "${UNCAP[@]}" "$CORDON" run --level "$LEVEL" "$@"; }
+box() { timeout -k 5 60 "${UNCAP[@]}" "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} "$@"; }
 # seen LOG TEXT…: how many lines of the log have all of these
 seen() {
 	local log=$NET/$1.log text
@@ -95,6 +95,7 @@ ask() {
 # policy: a policy on stdin becomes $WORK/policy.yaml, with leave to mount what ask() needs.
 policy() {
 	{
+		echo "engine: ${ENGINE:-native}"
 		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]}\n' "$TOP/tests/egress" "$WORK"
 		cat
 	} >"$WORK/policy.yaml"

@@ -51,7 +51,7 @@ if [ "$n" -le 512 ]; then pass "a scan does not fill the result ($n rows)"; else
 # ---- the process ----
 start() { # FLAG…: a box that waits for the file go; $! is cordon
 	mkdir -p "$WORK/shared" && rm -f "$WORK/shared/go"
-	"${UNCAP[@]}" "$CORDON" run --json "$@" --ro "$WORK/shared:/tmp/shared" -- bash -c '
+	"${UNCAP[@]}" "$CORDON" run ${ENGINE:+--engine "$ENGINE"} --json "$@" --ro "$WORK/shared:/tmp/shared" -- bash -c '
 		curl -sS -m 5 https://api.example.com/x; until [ -e /tmp/shared/go ]; do sleep 0.05; done; curl -sS -m 5 https://api.example.com/x' >"$WORK/.result" 2>"$WORK/.result.err" &
 }
 start --allow api.example.com

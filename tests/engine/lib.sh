@@ -105,7 +105,7 @@ ends() {
 
 refusals() {
 	local flags
-	for flags in "--net open" "--commands true" "--storage disk" "--subuids" "--degrade landlock" "--level process"; do
+	for flags in "--commands true" "--storage disk" "--subuids" "--degrade landlock" "--level process"; do
 		# shellcheck disable=SC2086 # a flag and its value
 		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" $flags -- true
 		like "$ERR" "$ENGINE" "and says by whom"

@@ -1,0 +1,141 @@
+/*
+ * The network of a foreign box: the same egress process as a native one's, and the gateway behind its link (os/gateway.h). A process of the
+ * keeper's own makes the gateway, since its maker must be in the box's network namespace, and the keeper stays in the host's:
+ *
+ *	given    as root, before the runtime is called: in a fresh namespace, which the runtime is told of. It belongs to the host's user
+ *	         namespace, so that nobody in the container has any right over it.
+ *
+ * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts first: its
+ * certificate goes into the root. Runs in the keeper, with the caller's rights.
+ */
+#include "box/foreign_state.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/capture.h"
+#include "os/netns.h"
+#include "os/process.h"
+#include "plan/engine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MAKE_MS = 30000 }; /* it takes milliseconds; this is for a host that hangs */
+
+/* ---- the maker ---- */
+
+static int make_given(const struct foreign *f, int *ret_netns, struct cordon_error *err)
+{
+	const struct capture_options with = {
+		.rules = &f->plan->network.config.rules, .settings = -1, .elsewhere = -1, .to = f->net.egress.capture
+	};
+	int r = netns_enter_new();
+
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "make a network namespace");
+	if (capture_make(&with, err) < 0)
+		return -1;
+	*ret_netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	return *ret_netns < 0 ? cordon_fail(err, CORDON_SYSTEM, errno, "hold the network namespace") : 0;
+}
+
+static _Noreturn void become_maker(const struct foreign *f, int said)
+{
+	struct cordon_error err = { 0 };
+	int netns = -1;
+
+	process_set_name("cordon-gateway");
+	(void)make_given(f, &netns, &err);
+	(void)fd_send(said, &err, sizeof(err), &netns, netns >= 0);
+	_exit(0);
+}
+
+static int start_maker(struct foreign *f)
+{
+	int pair[2], r;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return -errno;
+	r = process_clone(0, &f->net.maker);
+	if (r == 0)
+		become_maker(f, pair[1]);
+	fd_close(&pair[1]);
+	f->net.said = pair[0];
+	return r < 0 ? r : 0;
+}
+
+/* ---- the keeper ---- */
+
+int foreign_net_start(struct foreign *f, struct cordon_error *err)
+{
+	struct foreign_net *n = &f->net;
+	int r;
+
+	if (!f->plan->network.is_on)
+		return 0;
+	if (egress_prepare(&n->egress, f->plan, err) < 0)
+		return -1;
+	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
+	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
+		return -1;
+	r = start_maker(f);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
+	return fail_step(err, "network");
+}
+
+int foreign_net_made(struct foreign *f, struct cordon_error *err)
+{
+	struct foreign_net *n = &f->net;
+	struct pollfd p = { .fd = n->said, .events = POLLIN };
+	struct cordon_error said = { 0 };
+	size_t fds = 0;
+
+	if (n->maker < 0)
+		return 0;
+	if (poll(&p, 1, MAKE_MS) != 1)
+		cordon_fail(&said, CORDON_SYSTEM, ETIMEDOUT, "make the gateway");
+	else if (fd_recv(n->said, &said, sizeof(said), &n->netns, 1, &fds) != (ssize_t)sizeof(said))
+		cordon_fail(&said, CORDON_SYSTEM, 0, "the gateway's maker ended without a word");
+	process_end(&n->maker);
+	fd_close(&n->said);
+	if (said.code == CORDON_OK)
+		return 0;
+	*err = said;
+	return fail_step(err, "network");
+}
+
+/* What failed in the box failed because egress went first. */
+void foreign_net_explain(struct foreign *f, struct cordon_error *err)
+{
+	struct cordon_error said;
+
+	if (f->net.egress.capture >= 0 && egress_said(&f->net.egress, &said))
+		*err = said;
+}
+
+/* Without egress there is no network, which is safe. A payload that has not started yet would find out the hard way. */
+void foreign_net_lost(struct foreign *f)
+{
+	struct cordon_error err = { 0 };
+	bool served = egress_failed(&f->net.egress, &err);
+
+	foreign_note(f, &err);
+	if (served && f->report->started)
+		return;
+	f->report->cancelled = f->report->started;
+	foreign_end(f);
+}
+
+void foreign_net_done(struct foreign *f)
+{
+	process_end(&f->net.maker);
+	fd_close(&f->net.said);
+	fd_close(&f->net.netns);
+	fd_close(&f->net.authority);
+	egress_end(&f->net.egress);
+}
