@@ -115,7 +115,7 @@ static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *
 	} rows[] = {
 		{ ENGINE_LACKS_MEMORY, l->memory_bytes, "limits.memory" },
 		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus" },
-		{ ENGINE_LACKS_PROCESSES, l->processes, "limits.processes" },
+		{ ENGINE_LACKS_PROCESSES, l->processes && !f->counts_processes, "limits.processes" },
 		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write" },
 		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace" },
 	};
@@ -137,6 +137,7 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	f->is_created = true;
 	fd_close(&f->net.netns); /* it is the container's now */
 	snprintf(f->report->engine_version, sizeof(f->report->engine_version), "%.95s", c->version);
+	f->counts_processes = (c->lacks & ENGINE_LACKS_PROCESSES) && (f->plan->layers & LAYER_BIT(USERNS));
 	if (refuse_lacks(f, c->lacks, &err) < 0) {
 		foreign_note(f, &err);
 		foreign_end(f);

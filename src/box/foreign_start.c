@@ -89,17 +89,33 @@ static void spec_limits(struct json *j, const struct plan_limits *l)
 	json_end_object(j);
 }
 
-/* Of the tree, what a runtime's own /dev would hide: it counts against the same size as the home. */
-static void spec_shm(struct json *j, const char *root)
+static void spec_mount(struct json *j, const struct foreign *f, const char *dest, bool writable)
 {
-	auto_free char *path = str_printf("%s/dev/shm", root);
+	auto_free char *path = str_printf("%s%s", f->root, dest);
 
-	json_array(j, "mounts");
 	json_object(j, NULL);
 	json_string(j, "source", path);
-	json_string(j, "dest", "/dev/shm");
-	json_bool(j, "writable", true);
+	json_string(j, "dest", dest);
+	json_bool(j, "writable", writable);
 	json_end_object(j);
+}
+
+/*
+ * Of the tree, what a runtime would hide with its own: /dev/shm, which counts against the same size as the home. A kernel of its own has
+ * more: it lays memory of no bound over an empty /tmp, and takes what is no mount for nobody's but its own, so that it would not see
+ * what changes outside.
+ */
+static void spec_mounts(struct json *j, const struct foreign *f)
+{
+	const struct cordon_plan *p = f->plan;
+
+	json_array(j, "mounts");
+	spec_mount(j, f, "/dev/shm", true);
+	if (p->engine->own_kernel) {
+		spec_mount(j, f, "/tmp", true);
+		for (size_t i = 0; i < p->mount_count; i++)
+			spec_mount(j, f, p->mounts[i].dest, p->mounts[i].writable);
+	}
 	json_end_array(j);
 }
 
@@ -126,9 +142,9 @@ static int write_spec(const struct foreign *f)
 	json_string(&j, "owner", f->owner);
 	json_string(&j, "init", f->plan->init);
 	json_string(&j, "rootfs", f->root);
-	json_uint(&j, "uid", PLAN_UID);
-	json_uint(&j, "gid", PLAN_GID);
-	spec_shm(&j, f->root);
+	json_uint(&j, "uid", f->plan->engine->own_kernel ? 0 : PLAN_UID);
+	json_uint(&j, "gid", f->plan->engine->own_kernel ? 0 : PLAN_GID);
+	spec_mounts(&j, f);
 	spec_netns(&j, f);
 	spec_limits(&j, &f->plan->limits);
 	json_object(&j, "userns");
@@ -248,6 +264,11 @@ void foreign_send_job(struct foreign *f)
 		.open_files = p->limits.open_files,
 		.file_size_bytes = p->limits.file_size_bytes,
 		.cpu_seconds = (p->limits.cpu_time_ms + 999) / 1000 + 1,
+		.uid = p->engine->own_kernel ? PLAN_UID : 0,
+		.gid = p->engine->own_kernel ? PLAN_GID : 0,
+		.processes = !f->counts_processes    ? 0
+			     : p->engine->own_kernel ? p->limits.processes
+						     : p->limits.processes + 1, /* init has the same id */
 		.out_bytes = p->out_max_bytes,
 		.workdir = strdup(p->workdir),
 		.path = strdup(p->path),

@@ -45,6 +45,7 @@ struct foreign {
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct engine_exited numbers;
 	bool has_base, is_created, is_ready, has_job, wants_numbers;
+	bool counts_processes; /* the engine does not: init does, by rlimit, which holds where ids are the box's own */
 	bool ending, in_grace, front_gone, collected, cut_short, swept;
 	unsigned force; /* how hard it was ended so far */
 	struct foreign_net net;

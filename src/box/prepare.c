@@ -8,6 +8,7 @@
 #include "os/mount.h"
 #include "os/scope.h"
 #include "os/userns.h"
+#include "plan/engine.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -46,15 +47,20 @@ static int fail_idmap(const struct plan_mount *m, int r, struct cordon_error *er
 	return fail_step(err, "idmap");
 }
 
-/* A detached copy in which `owner` is the box's user. Returns the tree, or -errno. */
-static int idmapped(int source, struct id_range uid, struct id_range gid)
+/*
+ * A detached copy in which `owner` is the box's user. Returns the tree, or -errno. `server`: whoever makes files there for the payload (a
+ * kernel's file server) is the container's root, which has its own id there until it has given the file away.
+ */
+static int idmapped(int source, struct id_range uid, struct id_range gid, bool server)
 {
+	const struct id_range uids[] = { uid, { uid.outside + 1, uid.outside + 1, 1 } },
+			      gids[] = { gid, { gid.outside + 1, gid.outside + 1, 1 } };
 	auto_close int tree = mount_clone(source, "", true), userns = -1;
 	int r;
 
 	if (tree < 0)
 		return tree;
-	userns = userns_for_idmap(&uid, &gid);
+	userns = userns_for_idmap(uids, gids, server ? 2 : 1);
 	r = userns < 0 ? userns : mount_idmap(tree, userns, true);
 	return r < 0 ? r : STEAL_FD(tree);
 }
@@ -67,8 +73,9 @@ static int prepare_mounts(const struct cordon_plan *plan, struct prepared *p, st
 	for (size_t i = 0; i < plan->mount_count; i++) {
 		const struct plan_mount *m = &plan->mounts[i];
 
-		p->mounts[p->mount_count++] = idmapped(m->fd, (struct id_range){ m->owner_uid, p->uid, 1 },
-						       (struct id_range){ m->owner_gid, p->gid, 1 });
+		p->mounts[p->mount_count++] =
+			idmapped(m->fd, (struct id_range){ m->owner_uid, p->uid, 1 },
+				 (struct id_range){ m->owner_gid, p->gid, 1 }, plan->engine->own_kernel && m->writable);
 		if (p->mounts[i] < 0 && m->writable)
 			return fail_idmap(m, p->mounts[i], err);
 		if (p->mounts[i] < 0)
@@ -89,7 +96,7 @@ static int prepare_ins(const struct cordon_plan *plan, struct prepared *p, struc
 		if (fstat(plan->ins[i].fd, &st) < 0)
 			return cordon_fail(err, CORDON_SYSTEM, errno, "stat '%s'", plan->ins[i].host);
 		p->ins[p->in_count++] = idmapped(plan->ins[i].fd, (struct id_range){ st.st_uid, p->uid + 1, 1 },
-						 (struct id_range){ st.st_gid, p->gid + 1, 1 });
+						 (struct id_range){ st.st_gid, p->gid + 1, 1 }, false);
 		if (p->ins[i] < 0)
 			p->ins[i] = -1;
 	}
@@ -105,7 +112,7 @@ static int prepare_image(const struct cordon_plan *plan, struct prepared *p, str
 {
 	int r;
 
-	p->image = idmapped(plan->root_fd, (struct id_range){ 0, p->uid, 1 }, (struct id_range){ 0, p->gid, 1 });
+	p->image = idmapped(plan->root_fd, (struct id_range){ 0, p->uid, 1 }, (struct id_range){ 0, p->gid, 1 }, false);
 	if (p->image < 0)
 		p->image = mount_clone(plan->root_fd, "", false);
 	r = p->image < 0 ? p->image

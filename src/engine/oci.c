@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,7 +35,9 @@ struct oci {
 	struct cgroup cgroup;
 	bool has_cgroup;
 	char program[512], state[640], pid_file[512];
-	int proc; /* pidfd of init (runsc: of its sandbox) */
+	struct oci_about about;
+	const char *platform; /* runsc's; NULL: its own choice */
+	int proc;             /* pidfd of init (runsc: of its sandbox) */
 	bool is_runc, is_gvisor;
 };
 
@@ -201,9 +202,11 @@ static size_t common_args(const struct oci *o, const char **argv)
 		argv[n++] = "--ignore-cgroups";
 		argv[n++] = o->d->spec.netns ? "--network=sandbox" : "--network=none";
 		argv[n++] = "--host-uds=none";
-		if (o->d->spec.platform) {
+		if (o->about.has_overlay)
+			argv[n++] = "--overlay2=none"; /* what is written belongs into the mounts, which have a size */
+		if (o->platform) {
 			argv[n++] = "--platform";
-			argv[n++] = o->d->spec.platform;
+			argv[n++] = o->platform;
 		}
 		if (geteuid() != 0)
 			argv[n++] = "--rootless";
@@ -267,6 +270,49 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 		       : -1;
 }
 
+/* runc and runsc have made more than a directory: groups, a second process. */
+static void delete (struct oci *o)
+{
+	const char *argv[24];
+	size_t n = common_args(o, argv);
+	struct oci_call call;
+
+	argv[n++] = "delete";
+	argv[n++] = "--force";
+	argv[n++] = o->d->spec.owner;
+	argv[n] = NULL;
+	fill_call(o, &call, argv);
+	if (o->program[0] && o->state[0])
+		(void)oci_call(&call);
+}
+
+static bool can_try(const char *platform)
+{
+	return strcmp(platform, "kvm") != 0 || access("/dev/kvm", R_OK | W_OK) == 0;
+}
+
+/* gVisor has several ways to catch what the payload does, and a host may refuse the first: the next one is tried, and the first error told. */
+static int start_somehow(struct oci *o, struct cordon_error *err)
+{
+	struct cordon_error first = { 0 }, later = { 0 };
+
+	o->platform = o->d->spec.platform;
+	if (!o->is_gvisor || o->platform || !o->about.platform_count)
+		return start_runtime(o, err);
+	for (size_t i = 0; i < o->about.platform_count; i++) {
+		o->platform = o->about.platforms[i];
+		if (!can_try(o->platform))
+			continue;
+		if (start_runtime(o, first.code ? &later : &first) == 0)
+			return 0;
+		if (o->d->is_gone || o->d->exited.oom)
+			break;
+		delete (o);
+	}
+	*err = first;
+	return -1;
+}
+
 static int find_init(struct oci *o, struct cordon_error *err)
 {
 	char text[32];
@@ -283,56 +329,14 @@ static int find_init(struct oci *o, struct cordon_error *err)
 	return 0;
 }
 
-/* What identifies the program as it is installed. */
-static void program_key(const struct oci *o, char *buf, size_t size)
-{
-	struct stat st = { 0 };
-
-	(void)stat(o->program, &st);
-	snprintf(buf, size, "%llu-%lld-%lld.%ld ", (unsigned long long)st.st_ino, (long long)st.st_size,
-		 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-}
-
-/* "crun version 1.8.1" of the first line. */
-static void ask_version(struct oci *o, char *ret, size_t size)
-{
-	const char *argv[] = { o->d->engine, "--version", NULL };
-	auto_close int out = memfd_create("version", MFD_CLOEXEC);
-	struct oci_call call = { .program = o->program, .argv = argv, .stdio = out };
-	char text[256], *word;
-
-	ret[0] = '\0';
-	if (out < 0 || oci_call(&call) != 0 || lseek(out, 0, SEEK_SET) < 0)
-		return;
-	text[0] = '\0';
-	if (fd_read_full(out, text, sizeof(text) - 1) <= 0)
-		return;
-	word = strstr(text, "version ");
-	if (word)
-		snprintf(ret, size, "%.*s", (int)strcspn(word + 8, " \n"), word + 8);
-}
-
-/* Asked once for each program and kept beside the containers: asking takes as long as a good part of starting. */
-static void find_version(struct oci *o)
+/* "crun 1.8.1", "runsc 20221219.0 (ptrace)" */
+static void tell_version(const struct oci *o)
 {
 	struct engine_created *c = &o->d->created;
-	char key[96], path[320], text[192] = "", version[64];
+	const char *platform = o->platform;
 
-	snprintf(path, sizeof(path), "%s/version-%s", o->dir.top, o->d->engine);
-	program_key(o, key, sizeof(key));
-	if (fd_read_file_at(AT_FDCWD, path, text, sizeof(text)) > 0 && str_starts(text, key)) {
-		snprintf(c->version, sizeof(c->version), "%s %.64s", o->d->engine, text + strlen(key));
-		return;
-	}
-	ask_version(o, version, sizeof(version));
-	snprintf(c->version, sizeof(c->version), "%s%s%s", o->d->engine, *version ? " " : "", version);
-	snprintf(text, sizeof(text), "%s%s", key, version);
-	if (*version) {
-		auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-		if (fd >= 0)
-			(void)fd_write_all(fd, text, strlen(text));
-	}
+	snprintf(c->version, sizeof(c->version), "%s%s%s%s%s%s", o->d->engine, *o->about.version ? " " : "",
+		 o->about.version, platform ? " (" : "", platform ? platform : "", platform ? ")" : "");
 }
 
 static int start(struct oci *o, struct cordon_error *err)
@@ -343,14 +347,15 @@ static int start(struct oci *o, struct cordon_error *err)
 		return -1;
 	snprintf(o->state, sizeof(o->state), "%s/%s", o->dir.path, d->engine);
 	snprintf(o->pid_file, sizeof(o->pid_file), "%s/pid", o->dir.path);
+	oci_about(o->dir.top, d->engine, o->program, &o->about);
 	if (oci_dir_root(&o->dir, d, err) < 0 || make_group(o, err) < 0 || write_config(o, err) < 0 ||
-	    start_runtime(o, err) < 0 || find_init(o, err) < 0)
+	    start_somehow(o, err) < 0 || find_init(o, err) < 0)
 		return -1;
 	close(d->stream); /* its end is the container's alone */
 	d->stream = -1;
 	d->created.is_local = 1;
 	snprintf(d->created.id, sizeof(d->created.id), "%s", d->spec.owner);
-	find_version(o);
+	tell_version(o);
 	return 0;
 }
 
@@ -419,22 +424,6 @@ static void run(struct oci *o)
 	if (o->is_gvisor && e->has_status && WIFEXITED(status) && WEXITSTATUS(status) > 128)
 		e->status = WEXITSTATUS(status) - 128;
 	fd_close(&o->proc);
-}
-
-/* runc and runsc have made more than a directory: groups, a second process. */
-static void delete (struct oci *o)
-{
-	const char *argv[24];
-	size_t n = common_args(o, argv);
-	struct oci_call call;
-
-	argv[n++] = "delete";
-	argv[n++] = "--force";
-	argv[n++] = o->d->spec.owner;
-	argv[n] = NULL;
-	fill_call(o, &call, argv);
-	if (o->program[0] && o->state[0])
-		(void)oci_call(&call);
 }
 
 /* Processes of the runtime that became ours; one that nobody waits for looks alive to the runtime, which would wait for its end. */

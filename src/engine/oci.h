@@ -34,6 +34,7 @@ struct oci_call {
 	const char *program;
 	const char *const *argv;     /* with the name, NULL-terminated */
 	int stdio;                   /* its stdin and stdout; -1: nothing */
+	bool stderr_too;             /* its stderr goes there, too */
 	const struct cgroup *cgroup; /* joined before; or NULL */
 	bool hide_unified;           /* crun refuses hybrid hosts: the unified tree is taken out of its sight */
 	struct driver *driver;       /* a keeper that goes meanwhile ends it; NULL: nobody watches */
@@ -44,5 +45,14 @@ struct oci_call {
 int oci_call(const struct oci_call *call);
 /* Where the runtime's program is; -1 where it is not. */
 int oci_find(const struct driver *d, const char *engine, char *buf, size_t size, struct cordon_error *err);
+
+/* What is known of an installed runtime; `top` is struct oci_dir's. */
+struct oci_about {
+	char version[64];      /* "1.8.1"; empty: it did not say */
+	char platforms[3][12]; /* runsc: those it knows, the best first */
+	size_t platform_count;
+	bool has_overlay; /* runsc: lays one over the root unless told not to */
+};
+void oci_about(const char *top, const char *engine, const char *program, struct oci_about *ret);
 
 #endif

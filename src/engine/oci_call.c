@@ -36,7 +36,8 @@ static _Noreturn void become_runtime(const struct oci_call *call, int said)
 
 	if ((call->cgroup && cgroup_join(call->cgroup) < 0) || (call->hide_unified && hide_unified() < 0))
 		_exit(126);
-	if (dup2(stdio, 0) < 0 || dup2(stdio, 1) < 0 || dup2(said, 2) < 0 || process_close_others(&none, 0) < 0)
+	if (dup2(stdio, 0) < 0 || dup2(stdio, 1) < 0 || dup2(call->stderr_too ? stdio : said, 2) < 0 ||
+	    process_close_others(&none, 0) < 0)
 		_exit(126);
 	process_reset_signals();
 	execv(call->program, (char *const *)(uintptr_t)call->argv);

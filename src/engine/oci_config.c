@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 static json_t *strings(const char *const *list)
 {
@@ -47,15 +48,26 @@ static json_t *rlimits(const struct spec_limits *l)
 	return list;
 }
 
+/* gVisor's root is one only there, and init needs to be it: see inner/inner.h. Elsewhere nobody has a capability. */
+static json_t *capabilities(const struct oci_config *c)
+{
+	static const char *const none[] = { NULL }, *const rights[] = { "CAP_SETPCAP", "CAP_DAC_READ_SEARCH",
+									"CAP_KILL",    "CAP_SETUID",
+									"CAP_SETGID",  NULL };
+	const char *const *list = c->is_gvisor && c->uid == 0 ? rights : none;
+
+	return json_pack("{s:o, s:o, s:o, s:[], s:[]}", "bounding", strings(list), "effective", strings(list),
+			 "permitted", strings(list), "inheritable", "ambient");
+}
+
 static json_t *process(const struct oci_config *c)
 {
 	const char *const argv[] = { ENGINE_INIT_PATH, NULL };
 	json_t *env = c->spec->env ? json_incref(c->spec->env) : json_array();
 
-	return json_pack("{s:b, s:{s:i, s:i}, s:o, s:o, s:s, s:b, s:{s:[], s:[], s:[], s:[], s:[]}, s:o}", "terminal",
-			 0, "user", "uid", (int)c->uid, "gid", (int)c->gid, "args", strings(argv), "env", env, "cwd",
-			 "/", "noNewPrivileges", 1, "capabilities", "bounding", "effective", "inheritable", "permitted",
-			 "ambient", "rlimits", rlimits(&c->spec->limits));
+	return json_pack("{s:b, s:{s:i, s:i}, s:o, s:o, s:s, s:b, s:o, s:o}", "terminal", 0, "user", "uid", (int)c->uid,
+			 "gid", (int)c->gid, "args", strings(argv), "env", env, "cwd", "/", "noNewPrivileges", 1,
+			 "capabilities", capabilities(c), "rlimits", rlimits(&c->spec->limits));
 }
 
 static int add_mount(json_t *list, const char *dest, const char *type, const char *source, const char *const *options)
@@ -203,9 +215,21 @@ static json_t *kernel(const struct oci_config *c)
 	return linux_part;
 }
 
+/*
+ * runsc remounts what is to be read-only from a user namespace, where what the mount has besides cannot be taken away, and forgets to keep
+ * it. A root that is read-only on the host already is so whatever runsc believes.
+ */
+static bool asks_read_only(const struct oci_config *c)
+{
+	struct statvfs fs;
+
+	return !c->is_gvisor || statvfs(c->root, &fs) < 0 || !(fs.f_flag & ST_RDONLY) ||
+	       !(fs.f_flag & (ST_NOSUID | ST_NODEV));
+}
+
 json_t *oci_config_new(const struct oci_config *c)
 {
 	return json_pack("{s:s, s:o, s:{s:s, s:b}, s:s, s:o, s:o}", "ociVersion", "1.0.2", "process", process(c),
-			 "root", "path", c->root, "readonly", 1, "hostname", c->spec->hostname, "mounts", mounts(c),
-			 "linux", kernel(c));
+			 "root", "path", c->root, "readonly", (int)asks_read_only(c), "hostname", c->spec->hostname,
+			 "mounts", mounts(c), "linux", kernel(c));
 }

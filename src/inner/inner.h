@@ -1,7 +1,8 @@
 /*
  * cordon-init: the entry process in a container of a foreign engine, pid 1 there. It speaks frames (stream/frame.h) over its stdin
  * and stdout and needs nothing else of the engine: no fds, no sockets, no rights. It runs as the payload's own unprivileged user; what
- * shields it is that it is pid 1 and not dumpable, and the payload's Landlock scopes. Its stream is its lifeline.
+ * shields it is that it is pid 1 and not dumpable, and the payload's Landlock scopes. In a kernel where that is not enough (gVisor), it is the
+ * container's root, which is nobody outside, and the payload another user. Its stream is its lifeline.
  */
 #ifndef INNER_INNER_H
 #define INNER_INNER_H

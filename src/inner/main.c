@@ -1,7 +1,7 @@
 /*
  * cordon-init: see inner.h. Takes a job and the files that go in, starts the payload, serves it, hands files out; then the next one, or its
- * end. Everything
- * in its container ends with it. Runs with the rights of the payload's user, which it never had more than.
+ * end. Everything in its container ends with it. Runs with the rights of the payload's user, which it never had more than; where the job
+ * gives the payload an id of its own, as the container's root with rights over that one alone.
  */
 #include "inner/inner.h"
 
@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -120,14 +121,31 @@ static int take_stream(struct inner *n)
 	return 0;
 }
 
-/* pid 1, since everything ends with it and kill(-1) must reach nobody else; no rights, since it shares its id with the payload. */
+/* pid 1, since everything ends with it and kill(-1) must reach nobody else. */
 static int check_place(struct cordon_error *err)
 {
 	if (getpid() != 1)
 		return cordon_fail(err, CORDON_SYSTEM, 0, "cordon-init is not the first process of its container");
-	if (getuid() == 0 || geteuid() == 0)
-		return cordon_fail(err, CORDON_DENIED, 0, "cordon-init was started as root of its container");
 	return 0;
+}
+
+static bool is_root(void)
+{
+	return getuid() == 0 || geteuid() == 0;
+}
+
+/* No rights where it shares its id with the payload. Where the payload has one of its own, rights over that one and its files: it is made
+ * another, looked after, and killed at the end. */
+static int take_rights(const struct stream_job *job, struct cordon_error *err)
+{
+	const uint64_t rights =
+		1u << CAP_SETPCAP | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_KILL | 1u << CAP_SETUID | 1u << CAP_SETGID;
+	int r;
+
+	if (!job->uid && is_root())
+		return cordon_fail(err, CORDON_DENIED, 0, "cordon-init was started as root of its container");
+	r = job->uid ? caps_set(rights) : 0;
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "keep the rights over the payload") : 0;
 }
 
 static int settle(struct cordon_error *err)
@@ -141,7 +159,7 @@ static int settle(struct cordon_error *err)
 	umask(022);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "become non-dumpable");
-	r = caps_set(0);
+	r = is_root() ? 0 : caps_set(0); /* root: once the job is known */
 	r = r < 0 ? r : process_no_new_privs();
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "give rights up") : 0;
 }
@@ -174,7 +192,8 @@ static int prepare(struct inner *n, struct frame *f, struct cordon_error *err)
 		}
 		if (!has_job && (job.failed || stream_job_get(job.data, job.len, &n->job) < 0))
 			bad_stream(n);
-		if (!has_job && (inner_check_places(n, err) < 0 || inner_merge_env(n, err) < 0))
+		if (!has_job &&
+		    (take_rights(&n->job, err) < 0 || inner_check_places(n, err) < 0 || inner_merge_env(n, err) < 0))
 			r = -1;
 		has_job = true;
 		if (f->type == FRAME_START) {

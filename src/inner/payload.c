@@ -59,6 +59,7 @@ static int child_limits(struct child *c)
 		.open_files = c->job->open_files,
 		.file_size_bytes = c->job->file_size_bytes,
 		.cpu_seconds = c->job->cpu_seconds,
+		.processes = c->job->processes,
 	};
 	int r = limits_apply(&limits);
 
@@ -73,6 +74,17 @@ static int child_stdio(struct child *c)
 			return fail(c, errno, "set up stdio");
 	umask(022);
 	return 0;
+}
+
+static int child_identity(struct child *c)
+{
+	int r = 0;
+
+	if (c->job->uid) {
+		r = caps_bound(0);
+		r = r < 0 ? r : caps_set_ids(c->job->uid, c->job->gid, true);
+	}
+	return r < 0 ? fail(c, -r, "become the payload's user") : 0;
 }
 
 static int child_workdir(struct child *c)
@@ -197,12 +209,17 @@ int inner_become_payload(const struct stream_job *job, const int stdio[3], int s
 		const char *name;
 		int (*run)(struct child *c);
 	} steps[] = {
-		{ "payload session", child_session }, { "memory", child_oom },
-		{ "limits", child_limits },           { "stdio", child_stdio },
-		{ "workdir", child_workdir },         { "no_new_privs", child_rights },
+		{ "payload session", child_session },
+		{ "memory", child_oom },
+		{ "limits", child_limits },
+		{ "stdio", child_stdio },
+		{ "payload identity", child_identity },
+		{ "workdir", child_workdir },
+		{ "no_new_privs", child_rights },
 		{ "landlock", child_landlock }, /* after every open */
 		{ "seccomp", child_seccomp },   /* last: what comes before needs its syscalls */
-		{ "started", child_started },         { "exec", child_exec },
+		{ "started", child_started },
+		{ "exec", child_exec },
 	};
 	struct child c = { .job = job, .stdio = stdio, .said = said, .listener = -1, .err = err };
 

@@ -39,13 +39,24 @@ static _Noreturn void become(const struct stream_job *job, const int stdio[3], i
 	_exit(127);
 }
 
+/* A pipe belongs to who made it, and /dev/stdin and its like are opened anew: the payload's are made in its name. */
+static int make_pipes(const struct inner *n, int in[2], int out[2], int errs[2])
+{
+	int r = n->job.uid && (setegid(n->job.gid) < 0 || seteuid(n->job.uid) < 0) ? -errno : 0;
+
+	if (r == 0 && (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(errs, O_CLOEXEC) < 0))
+		r = -errno;
+	if (n->job.uid && (seteuid(0) < 0 || setegid(0) < 0))
+		r = r < 0 ? r : -errno;
+	return r;
+}
+
 int inner_start(struct inner *n, struct cordon_error *err)
 {
-	int in[2], out[2], errs[2], said[2];
+	int in[2], out[2], errs[2], said[2], r = make_pipes(n, in, out, errs);
 
-	if (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(errs, O_CLOEXEC) < 0 ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
-		return cordon_fail(err, CORDON_SYSTEM, errno, "make the payload's pipes");
+	if (r < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, r < 0 ? -r : errno, "make the payload's pipes");
 	n->payload = fork();
 	if (n->payload < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "fork the payload");

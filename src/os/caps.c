@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int caps_lock(uint64_t keep)
+int caps_bound(uint64_t keep)
 {
 	/* EINVAL ends the walk: the kernel's last capability is behind us. */
 	for (int cap = 0; cap < 64; cap++) {
@@ -20,6 +20,15 @@ int caps_lock(uint64_t keep)
 			return -errno;
 		}
 	}
+	return 0;
+}
+
+int caps_lock(uint64_t keep)
+{
+	int r = caps_bound(keep);
+
+	if (r < 0)
+		return r;
 	if (prctl(PR_SET_SECUREBITS,
 		  SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED |
 			  SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED,

@@ -8,6 +8,8 @@
 /* The bounding set becomes `keep` and securebits are locked so that uid 0 means nothing and a change of uid changes no set.
  * Needs: CAP_SETPCAP. Takes away: every way to gain what is not in `keep`. */
 int caps_lock(uint64_t keep);
+/* The bounding set alone, for kernels without securebits (gVisor). Needs: CAP_SETPCAP. */
+int caps_bound(uint64_t keep);
 /* Real, effective and saved ids; supplementary groups dropped with drop_groups. Needs: CAP_SETUID, CAP_SETGID. */
 int caps_set_ids(uid_t uid, gid_t gid, int drop_groups);
 /* Permitted and effective become `keep`; inheritable and ambient are empty. Takes away: the rest, for good. */

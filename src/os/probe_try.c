@@ -232,7 +232,7 @@ int try_idmap(void)
 
 	if (tree < 0)
 		return tree;
-	map = userns_for_idmap(&range, &range);
+	map = userns_for_idmap(&range, &range, 1);
 	return map < 0 ? map : mount_idmap(tree, map, false);
 }
 

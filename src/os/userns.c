@@ -49,7 +49,7 @@ static _Noreturn void hold(int lifeline[2])
 	_exit(0);
 }
 
-int userns_for_idmap(const struct id_range *uid, const struct id_range *gid)
+int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, size_t count)
 {
 	auto_proc int pidfd = -1;
 	auto_close int theirs = -1, ours = -1; /* closed before the process is waited for */
@@ -66,7 +66,7 @@ int userns_for_idmap(const struct id_range *uid, const struct id_range *gid)
 		return pid;
 	if (pid == 0)
 		hold(pair);
-	r = userns_write_maps(pid, uid, 1, gid, 1, false);
+	r = userns_write_maps(pid, uids, count, gids, count, false);
 	if (r < 0)
 		return r;
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);

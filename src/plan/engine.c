@@ -46,7 +46,9 @@ const struct engine engines[ENGINES_MAX] = {
 	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
 	[ENGINE_RUNSC] = { .name = "runsc",
 			   .driver = "cordon-engine",
+			   .is_driven = true,
 			   .makes_root = true,
+			   .own_kernel = true,
 			   .layers = ALL & ~LAYER_BIT(LANDLOCK),
 			   .about = "gVisor, a kernel of its own" },
 };

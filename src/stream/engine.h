@@ -75,8 +75,8 @@ struct engine_created {
 	int32_t init_pid; /* on this host; 0 where unknown or another host's */
 	int32_t is_local; /* init_pid and /proc are this machine's */
 	char id[80];      /* the engine's name of the container */
-	char version[96]; /* "crun 1.8.1", "docker 20.10.24 (api 1.41)" */
-	char detail[96];  /* "runsc: systrap"; may be empty */
+	char version[96]; /* "crun 1.8.1", "docker 20.10.24 (api 1.41)", "runsc 20221219.0 (ptrace)" */
+	char detail[96];  /* what else there is to know; may be empty */
 };
 
 struct engine_exited {

@@ -17,7 +17,10 @@ enum {
 struct stream_job {
 	uint32_t flags;
 	uint64_t open_files, file_size_bytes, cpu_seconds; /* rlimits of the payload */
-	uint64_t copy_bytes, copy_files;                   /* how much may be copied in */
+	uint64_t processes; /* the same, where no group of the engine's counts them; 0: none */
+	uint32_t uid,
+		gid; /* whom init, being the container's root, makes the payload; 0: init and payload are one user */
+	uint64_t copy_bytes, copy_files; /* how much may be copied in */
 	uint64_t out_bytes;   /* more than may be copied out: once as much was sent, of each file one byte follows */
 	char *workdir, *path; /* path: where programs are looked for */
 	struct strv argv, env;

@@ -2,7 +2,7 @@
 # Engines that cannot be had are refused, by name and at once.
 . "$(dirname "$0")/../lib.sh"
 levels container
-for engine in docker podman runsc; do
+for engine in docker podman; do
 	status 125 "--engine $engine is refused" "$CORDON" run --engine $engine -- true
 	like "$ERR" "'$engine' is not built in" "as not built in"
 done
