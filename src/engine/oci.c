@@ -88,7 +88,6 @@ static int make_group(struct oci *o, struct cordon_error *err)
 	int r;
 
 	cgroup_probe(&o->host);
-	cgroup_sweep(&o->host, 0);
 	if (o->host.mode == CGROUP_NONE || o->host.needs_scope)
 		o->host.can = 0;
 	/* A process of the container is not one of the host in gVisor: its own threads would be counted. */
@@ -426,6 +425,17 @@ static void run(struct oci *o)
 	fd_close(&o->proc);
 }
 
+/* What a container that has ended leaves: runc groups in trees that are not ours, runsc a second process. */
+static bool is_more_left(const struct oci *o)
+{
+	char path[128];
+
+	if (!o->is_runc || !o->has_cgroup || !is_at_top(&o->host))
+		return o->is_runc || o->is_gvisor;
+	snprintf(path, sizeof(path), "/cordon/%s", o->d->spec.owner);
+	return oci_remove_groups(path) < 0;
+}
+
 /* Processes of the runtime that became ours; one that nobody waits for looks alive to the runtime, which would wait for its end. */
 static void reap(void)
 {
@@ -451,7 +461,7 @@ static void undo(struct oci *o, bool is_clean)
 		(void)process_wait(o->proc, &status);
 	fd_close(&o->proc);
 	reap();
-	if (!is_clean || o->is_runc || o->is_gvisor)
+	if (!is_clean || is_more_left(o))
 		delete (o);
 	reap();
 	if (o->has_cgroup)
@@ -468,10 +478,12 @@ int oci_drive(struct driver *d, struct cordon_error *err)
 			 .is_gvisor = strcmp(d->engine, "runsc") == 0 };
 	int r;
 
-	oci_dir_sweep(d);
 	r = start(&o, err);
 	if (r == 0) {
 		control_tell_created(d);
+		/* What others have left: now, while the payload starts without us. */
+		oci_dir_sweep(d);
+		cgroup_sweep(&o.host, o.has_cgroup);
 		run(&o);
 		read_numbers(&o);
 	}

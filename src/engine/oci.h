@@ -29,6 +29,9 @@ void oci_dir_remove(struct oci_dir *dir);
 /* Containers whose owner is gone. */
 void oci_dir_sweep(const struct driver *d);
 
+/* The group `path`, an absolute one, in every tree that there is. 0 when none is left. */
+int oci_remove_groups(const char *path);
+
 /* The runtime's program with arguments, waited for. */
 struct oci_call {
 	const char *program;

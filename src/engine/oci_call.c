@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/str.h"
+#include "os/mount.h"
 #include "os/process.h"
 
 #include <errno.h>
@@ -14,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CALL_US = 60000000 };
@@ -29,6 +30,22 @@ static int hide_unified(void)
 	return umount2(UNIFIED, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT ? -errno : 0;
 }
 
+/*
+ * crun starts itself a second time, from a read-only mount of its own file that only it has, so that no container can write to the
+ * program through /proc/PID/exe. It is started from such a mount at once: the variable says so, and it looks for itself whether it is true.
+ * Returns where that cannot be had.
+ */
+static void execute_sealed(const char *program, const char *const *argv)
+{
+	int fd = mount_clone(AT_FDCWD, program, false);
+
+	if (fd < 0 || mount_restrict(fd, MOUNT_ATTR_RDONLY, 0, false) < 0 ||
+	    setenv("_LIBCONTAINER_CLONED_BINARY", "1", 1) < 0)
+		return;
+	(void)syscall(SYS_execveat, fd, "", argv, environ, AT_EMPTY_PATH);
+	(void)unsetenv("_LIBCONTAINER_CLONED_BINARY");
+}
+
 static _Noreturn void become_runtime(const struct oci_call *call, int said)
 {
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -40,6 +57,8 @@ static _Noreturn void become_runtime(const struct oci_call *call, int said)
 	    process_close_others(&none, 0) < 0)
 		_exit(126);
 	process_reset_signals();
+	if (strcmp(call->argv[0], "crun") == 0)
+		execute_sealed(call->program, call->argv);
 	execv(call->program, (char *const *)(uintptr_t)call->argv);
 	_exit(127);
 }

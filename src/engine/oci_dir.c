@@ -105,6 +105,8 @@ static int make_place(const char *skeleton, const char *dest, bool is_file)
 
 	if (!path)
 		return -ENOMEM;
+	if (mkdir(skeleton, 0755) < 0 && errno != EEXIST)
+		return -errno;
 	for (p = path + base + 1; (p = strchr(p, '/')); p++) {
 		*p = '\0';
 		if (mkdir(path, 0755) < 0 && errno != EEXIST)
@@ -185,6 +187,8 @@ static int mount_overlay(struct oci_dir *dir, const struct driver *d, const char
 	snprintf(dir->root, sizeof(dir->root), "%s/root", dir->path);
 	if (options.failed)
 		return fail_memory(err);
+	if (mkdir(skeleton, 0755) < 0 && errno != EEXIST)
+		return fail(err, errno, "make", skeleton);
 	if (mkdir(dir->root, 0755) < 0)
 		return fail(err, errno, "make", dir->root);
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
@@ -213,8 +217,6 @@ int oci_dir_root(struct oci_dir *dir, const struct driver *d, struct cordon_erro
 					   json_string_value(entry));
 	}
 	snprintf(skeleton, sizeof(skeleton), "%s/places", dir->path);
-	if (mkdir(skeleton, 0755) < 0)
-		return fail(err, errno, "make", skeleton);
 	if (want_places(&p, &d->spec, err) < 0)
 		return -1;
 	if (!p.made && json_array_size(d->spec.rootfs) == 1) {
