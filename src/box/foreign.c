@@ -136,6 +136,9 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 
 	f->is_created = true;
 	fd_close(&f->net.netns); /* it is the container's now */
+	/* The container has its own hold on what lies there. An ordinary user's stays: who removes a directory takes the mounts on it away. */
+	if (f->shelf.path && f->plan->as_root)
+		shelf_undo(f->plan->state_dir, f->owner);
 	snprintf(f->report->engine_version, sizeof(f->report->engine_version), "%.95s", c->version);
 	f->counts_processes = (c->lacks & ENGINE_LACKS_PROCESSES) && (f->plan->layers & LAYER_BIT(USERNS));
 	if (refuse_lacks(f, c->lacks, &err) < 0) {
@@ -418,6 +421,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 			      .report = report,
 			      .prepared = PREPARED_INIT,
 			      .net = FOREIGN_NET_INIT,
+			      .shelf = SHELF_INIT,
 			      .driver = -1,
 			      .control = -1,
 			      .stream = -1,
@@ -440,6 +444,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	fd_close(&f.file);
 	foreign_net_done(&f); /* after the box: it carried to the end */
 	prepare_done(&f.prepared);
+	shelf_close(&f.shelf);
 	/* As long as a placeholder is a place for mounts in this namespace, it cannot be removed. */
 	if (f.root)
 		(void)umount2(f.root, MNT_DETACH);

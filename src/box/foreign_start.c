@@ -130,7 +130,20 @@ static void spec_netns(struct json *j, const struct foreign *f)
 	json_string(j, "netns", path);
 }
 
-/* No filter of the engine's own: of two filters the one that says "errno" wins over the one that tells, and init's is the narrower. */
+static void spec_root(struct json *j, const struct foreign *f)
+{
+	json_string(j, "rootfs", f->root);
+	json_uint(j, "uid", f->plan->engine->own_kernel ? 0 : PLAN_UID);
+	json_uint(j, "gid", f->plan->engine->own_kernel ? 0 : PLAN_GID);
+	spec_mounts(j, f);
+	spec_netns(j, f);
+	json_object(j, "userns");
+	spec_map(j, "uid", f->prepared.uid);
+	spec_map(j, "gid", f->prepared.gid);
+	json_end_object(j);
+}
+
+/* A runtime gets no filter of its own: of two filters the one that says "errno" wins over the one that tells, and init's is the narrower. */
 static int write_spec(const struct foreign *f)
 {
 	auto_close int fd = memfd_create("cordon-engine", MFD_CLOEXEC);
@@ -141,16 +154,11 @@ static int write_spec(const struct foreign *f)
 	json_object(&j, NULL);
 	json_string(&j, "owner", f->owner);
 	json_string(&j, "init", f->plan->init);
-	json_string(&j, "rootfs", f->root);
-	json_uint(&j, "uid", f->plan->engine->own_kernel ? 0 : PLAN_UID);
-	json_uint(&j, "gid", f->plan->engine->own_kernel ? 0 : PLAN_GID);
-	spec_mounts(&j, f);
-	spec_netns(&j, f);
 	spec_limits(&j, &f->plan->limits);
-	json_object(&j, "userns");
-	spec_map(&j, "uid", f->prepared.uid);
-	spec_map(&j, "gid", f->prepared.gid);
-	json_end_object(&j);
+	if (f->plan->engine->makes_root)
+		spec_root(&j, f);
+	else
+		foreign_describe_image(f, &j);
 	json_end_object(&j);
 	text = json_take(&j);
 	if (fd < 0 || !text)
@@ -216,7 +224,8 @@ static int spawn(struct foreign *f, struct cordon_error *err)
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
 	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
-	    lay_root(f, err) < 0 || foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
+	    (f->plan->engine->makes_root ? lay_root(f, err) : foreign_shelve(f, err)) < 0 ||
+	    foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
@@ -260,7 +269,8 @@ void foreign_send_job(struct foreign *f)
 	struct stream_job job = {
 		.flags = (p->seccomp.strict ? STREAM_STRICT : 0u) |
 			 (p->layers & LAYER_BIT(LANDLOCK) ? STREAM_LANDLOCK : 0u) |
-			 (p->engine->tells_denials ? STREAM_NOTIFY_NEEDED : 0u),
+			 (p->engine->tells_denials ? STREAM_NOTIFY_NEEDED : 0u) |
+			 (p->engine->makes_root ? 0u : STREAM_IMAGE_ENV),
 		.open_files = p->limits.open_files,
 		.file_size_bytes = p->limits.file_size_bytes,
 		.cpu_seconds = (p->limits.cpu_time_ms + 999) / 1000 + 1,
@@ -275,7 +285,8 @@ void foreign_send_job(struct foreign *f)
 	};
 
 	if (!job.workdir || !job.path || strv_copy(&job.argv, &p->argv) < 0 || strv_copy(&job.env, &p->env) < 0 ||
-	    add_grants(p, &job.grants) < 0 || add_paths(p, &job) < 0)
+	    add_grants(p, &job.grants) < 0 || add_paths(p, &job) < 0 ||
+	    (!p->engine->makes_root && foreign_add_checks(f, &job.checks) < 0))
 		body.failed = true;
 	stream_job_put(&body, &job);
 	stream_job_done(&job);

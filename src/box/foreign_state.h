@@ -5,6 +5,7 @@
 #include "box/egress.h"
 #include "box/foreign.h"
 #include "box/prepare.h"
+#include "box/shelf.h"
 #include "stream/engine.h"
 #include "stream/frame.h"
 
@@ -35,6 +36,7 @@ struct foreign {
 	struct link_report *report;
 	struct prepared prepared;
 	const char *root;            /* where the root lies for the runtime */
+	struct shelf shelf;          /* engines with images of their own */
 	int driver, control, stream; /* its pidfd; the sockets to it and to init; -1: gone */
 	int input, outputs[2];       /* the front's pipes; -1: done with */
 	struct frame_reader reader;
@@ -64,6 +66,12 @@ static inline bool foreign_is_full(const struct foreign *f)
 /* foreign_start.c */
 int foreign_start(struct foreign *f, struct cordon_error *err);
 void foreign_send_job(struct foreign *f); /* queued for init */
+
+/* foreign_image.c: engines with images of their own */
+struct json;
+int foreign_shelve(struct foreign *f, struct cordon_error *err);
+void foreign_describe_image(const struct foreign *f, struct json *j); /* into the specification */
+int foreign_add_checks(const struct foreign *f, struct strv *to);      /* what init must find where; 0 or -ENOMEM */
 
 /* foreign_stream.c */
 void foreign_from_init(struct foreign *f);

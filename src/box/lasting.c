@@ -3,7 +3,9 @@
 
 #include "box/protect.h"
 #include "box/scratch.h"
+#include "box/shelf.h"
 #include "os/probe.h"
+#include "plan/engine.h"
 #include "policy/config.h"
 
 void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch)
@@ -13,6 +15,8 @@ void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_s
 		scratch_undo(plan->scratch_dir, owner);
 	if (plan->protect_count)
 		placeholder_undo(plan->state_dir, owner);
+	if (!plan->engine->makes_root)
+		shelf_undo(plan->state_dir, owner);
 	if (plan->layers & LAYER_BIT(CGROUP))
 		(void)cgroup_destroy_named(&plan->cgroup, owner);
 }
@@ -21,6 +25,7 @@ void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char
 {
 	scratch_sweep(scratch_dir);
 	placeholder_sweep(state_dir);
+	shelf_sweep(state_dir);
 	cgroup_sweep(cgroup, living);
 }
 

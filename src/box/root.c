@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "box/etc.h"
 #include "os/mount.h"
 #include "os/probe.h"
 
@@ -354,46 +355,40 @@ static int etc_entry(struct root *r, int etc, const char *name, const char *rel)
 	return symlinkat(target, r->fd, rel) < 0 ? root_fail(r, errno, "link", rel) : 0;
 }
 
-static int root_etc(struct root *r)
+static int etc_system(struct root *r)
 {
-	const char *user = r->plan->user, *home = r->plan->home;
-	auto_free char *passwd = str_printf("root:x:0:0:root:/:/usr/sbin/nologin\n%s:x:%d:%d:%s:%s:/bin/sh\n"
-					    "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n",
-					    user, PLAN_UID, PLAN_GID, user, home);
-	auto_free char *group = str_printf("root:x:0:\n%s:x:%d:\nnogroup:x:65534:\n", user, PLAN_GID);
-	const char *const files[][2] = {
-		{ "passwd", passwd },
-		{ "group", group },
-		{ "hosts", "127.0.0.1 localhost cordon\n::1 localhost\n" },
-		{ "hostname", "cordon\n" },
-		{ "resolv.conf", r->plan->network.is_on ? "nameserver " NET_GATEWAY_ADDRESS "\n" : "# no network\n" },
-		{ "nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\n" },
-	};
 	auto_close int etc = -1;
 
-	if (!passwd || !group)
-		return fail_memory(r->err);
-	if (!r->plan->root) {
-		if (mkdirat(r->fd, "etc", 0755) < 0)
-			return root_fail(r, errno, "make", "/etc");
-		etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		for (size_t i = 0; etc >= 0 && i < ARRAY_LEN(etc_from_host); i++) {
-			char rel[64];
+	if (mkdirat(r->fd, "etc", 0755) < 0)
+		return root_fail(r, errno, "make", "/etc");
+	etc = open("/etc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; etc >= 0 && i < ARRAY_LEN(etc_from_host); i++) {
+		char rel[64];
 
-			/* localtime is mostly a symlink into /usr, and then made again. */
-			snprintf(rel, sizeof(rel), "etc/%s", etc_from_host[i]);
-			if (etc_entry(r, etc, etc_from_host[i], rel) < 0)
-				return -1;
-		}
-	}
-	for (size_t i = 0; i < ARRAY_LEN(files); i++)
-		if (etc_file(r, files[i][0], files[i][1]) < 0)
+		/* localtime is mostly a symlink into /usr, and then made again. */
+		snprintf(rel, sizeof(rel), "etc/%s", etc_from_host[i]);
+		if (etc_entry(r, etc, etc_from_host[i], rel) < 0)
 			return -1;
+	}
 	return 0;
 }
 
-/* What the plan checked was the inode behind its fd: the path must still lead there. */ static int
-take_source(struct root *r, const char *path, int checked)
+static int root_etc(struct root *r)
+{
+	struct etc_file files[ETC_FILES];
+	int status = r->plan->root ? 0 : etc_system(r);
+
+	if (status < 0)
+		return -1;
+	status = etc_make(r->plan, PLAN_UID, PLAN_GID, files) < 0 ? fail_memory(r->err) : 0;
+	for (size_t i = 0; status == 0 && i < ETC_FILES; i++)
+		status = etc_file(r, files[i].name, files[i].text);
+	etc_done(files);
+	return status;
+}
+
+/* What the plan checked was the inode behind its fd: the path must still lead there. */
+static int take_source(struct root *r, const char *path, int checked)
 {
 	auto_close int fd =
 		fd_openat2(AT_FDCWD, path, O_PATH | O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);

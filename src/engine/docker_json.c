@@ -53,7 +53,7 @@ static int add_mount(json_t *to, const struct spec_mount *m, bool is_nonrecursiv
 	return json_array_append_new(to, json_pack("{s:s, s:s, s:s, s:b, s:{s:s, s:b}}", "Type", "bind", "Source",
 						   m->source, "Target", m->dest, "ReadOnly", !m->writable,
 						   "BindOptions", "Propagation", "rprivate", "NonRecursive",
-						   !m->writable && is_nonrecursive));
+						   !m->writable && !m->is_held && is_nonrecursive));
 }
 
 static int add_mounts(json_t *to, const struct spec *s, bool is_nonrecursive)

@@ -20,13 +20,14 @@ static bool is_clean(const char *path)
 
 bool spec_mount(const json_t *entry, struct spec_mount *ret)
 {
-	int writable = 0;
+	int writable = 0, held = 0;
 
 	*ret = (struct spec_mount){ 0 };
-	if (json_unpack((json_t *)(uintptr_t)entry, "{s:s, s:s, s?b !}", "source", &ret->source, "dest", &ret->dest,
-			"writable", &writable) < 0)
+	if (json_unpack((json_t *)(uintptr_t)entry, "{s:s, s:s, s?b, s?b !}", "source", &ret->source, "dest",
+			&ret->dest, "writable", &writable, "held", &held) < 0)
 		return false;
 	ret->writable = writable;
+	ret->is_held = held;
 	return is_clean(ret->source) && is_clean(ret->dest);
 }
 

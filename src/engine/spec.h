@@ -26,7 +26,7 @@ struct spec {
 /* One entry of `mounts` or `files`. */
 struct spec_mount {
 	const char *source, *dest;
-	bool writable;
+	bool writable, is_held;
 };
 struct spec_tmpfs {
 	const char *dest;

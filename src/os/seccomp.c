@@ -66,6 +66,20 @@ int seccomp_install(const struct seccomp_filter *f, bool notify)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+const char *seccomp_decides(size_t i)
+{
+	for (size_t k = 0; k < ARRAY_LEN(rows); k++) {
+#if defined(__x86_64__)
+		int nr = rows[k].x86_64;
+#else
+		int nr = rows[k].aarch64;
+#endif
+		if (nr >= 0 && i-- == 0)
+			return rows[k].name;
+	}
+	return NULL;
+}
+
 /* ---- words ---------------------------------------------------------------------------------------------- */
 
 static const struct seccomp_row *row_of(int nr)

@@ -44,6 +44,10 @@ struct seccomp_syscall {
 /* NULL for a number that no table knows. */
 const struct seccomp_syscall *seccomp_lookup(int nr);
 
+/* The calls of this architecture that some filter of ours decides about, one by one; NULL: no more. For profiles of engines, which must be
+ * as wide: of two filters the one that answers wins over the one that tells. */
+const char *seccomp_decides(size_t i);
+
 /* The words of a denial under the options that the filter was chosen by. All strings are static. */
 struct seccomp_reason {
 	const char *name;  /* "mount" */

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/path.h"
 #include "plan/elf.h"
+#include "plan/engine.h"
 #include "policy/config.h"
 
 #include <errno.h>
@@ -177,8 +178,8 @@ static int language_argv(struct cordon_plan *plan, const struct cordon_job *job,
 
 	if (find_language(job->language, &l, err) < 0 || place_code(plan, job, &l, err) < 0)
 		return -1;
-	found = plan_find_command(plan, l.command[0]);
-	if (!found) {
+	found = plan->engine->makes_root ? plan_find_command(plan, l.command[0]) : NULL;
+	if (!found && plan->engine->makes_root) {
 		cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", l.name,
 			    l.command[0]);
 		return fail_hint(err,
@@ -255,9 +256,11 @@ int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *polic
 {
 	const struct strv *env = policy_list(policy, OPT_ENV), *pass = policy_list(policy, OPT_PASS_ENV);
 	const char *term = plan->tty ? secure_getenv("TERM") : NULL;
+	bool is_known = plan->engine->makes_root; /* else init puts these, and the image's own, under what follows */
 
-	if (set_env_name(plan, "PATH", plan->path, err) < 0 || set_env_name(plan, "HOME", plan->home, err) < 0 ||
-	    set_env_name(plan, "LANG", "C.UTF-8", err) < 0 ||
+	if ((is_known && set_env_name(plan, "PATH", plan->path, err) < 0) ||
+	    set_env_name(plan, "HOME", plan->home, err) < 0 ||
+	    (is_known && set_env_name(plan, "LANG", "C.UTF-8", err) < 0) ||
 	    set_env_name(plan, "TERM", term ? term : "dumb", err) < 0 || image_env(plan, err) < 0)
 		return -1;
 	for (size_t i = 0; i < pass->n; i++) {
@@ -359,6 +362,8 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 	if (!policy_has(policy, OPT_COMMANDS))
 		return 0;
 	plan->exec_lock = true;
+	if (!plan->engine->makes_root)
+		return 0; /* to be refused: plan_check_engine() */
 	for (size_t i = 0; i < names->n; i++) {
 		char *path = plan_find_command(plan, names->v[i]);
 

@@ -137,10 +137,12 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 {
 	char buf[32];
 
-	str_addf(s, "files    root: %s%s%s%s%s, read-only; private files: %s\n", p->image.name ? "image " : "",
-		 p->image.name ? p->image.name
-		 : p->root     ? p->root
-			       : "the host's /usr and friends",
+	str_addf(s, "files    root: %s%s%s%s%s, read-only; private files: %s\n",
+		 p->image.name || p->engine_image ? "image " : "",
+		 p->engine_image ? p->engine_image
+		 : p->image.name ? p->image.name
+		 : p->root       ? p->root
+				 : "the host's /usr and friends",
 		 p->image.name ? " (" : "", p->image.name ? p->image.id : "", p->image.name ? ")" : "",
 		 storage_text(p));
 	if (p->level == LEVEL_CONTAINER) {
@@ -273,7 +275,12 @@ static char *describe_json(const struct cordon_plan *p)
 	json_limits(&j, p);
 	json_string(&j, "syscalls", p->seccomp.strict ? "strict" : "default");
 	json_network(&j, p);
-	json_string(&j, "root", p->root ? p->root : "host");
+	json_string(&j, "root", p->engine_image ? "image" : p->root ? p->root : "host");
+	if (p->engine_image) {
+		json_object(&j, "image");
+		json_string(&j, "name", p->engine_image);
+		json_end_object(&j);
+	}
 	if (p->image.name) {
 		json_object(&j, "image");
 		json_string(&j, "name", p->image.name);

@@ -3,6 +3,7 @@
 
 #include "base/libexec.h"
 #include "base/path.h"
+#include "plan/mounts.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -21,10 +22,14 @@ const struct engine engines[ENGINES_MAX] = {
 			    .about = "cordon itself" },
 	[ENGINE_DOCKER] = { .name = "docker",
 			    .driver = "cordon-engine-docker",
+			    .is_driven = true,
+			    .tells_denials = true,
 			    .layers = ALL & ~LAYER_BIT(USERNS),
 			    .about = "a Docker daemon" },
 	[ENGINE_PODMAN] = { .name = "podman",
 			    .driver = "cordon-engine-docker",
+			    .is_driven = true,
+			    .tells_denials = true,
 			    .layers = ALL & ~LAYER_BIT(USERNS),
 			    .about = "Podman's service" },
 	[ENGINE_CRUN] = { .name = "crun",
@@ -77,7 +82,7 @@ int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *po
 			    plan->engine->name);
 		return fail_hint(err, "use --level container, or --engine native");
 	}
-	if (geteuid() != 0) {
+	if (geteuid() != 0 && plan->engine->makes_root) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' is only driven as root so far",
 			    plan->engine->name);
 		return fail_hint(err, "an ordinary user has --engine native");
@@ -99,6 +104,16 @@ static int check_place(const struct cordon_plan *plan, const char *dest, struct 
 	return 0;
 }
 
+/* The root of an image is as it is: files go into what can be written. */
+static int check_in(const struct cordon_plan *plan, const char *dest, struct cordon_error *err)
+{
+	if (plan->engine->makes_root || plan_can_write(plan, dest))
+		return 0;
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' cannot copy in to '%s': an image's root is read-only",
+		    plan->engine->name, dest);
+	return fail_hint(err, "copy it into %s or /tmp, or mount it with --ro", plan->home);
+}
+
 static int check_places(const struct cordon_plan *plan, struct cordon_error *err)
 {
 	for (size_t i = 0; i < plan->mount_count; i++)
@@ -108,7 +123,7 @@ static int check_places(const struct cordon_plan *plan, struct cordon_error *err
 		if (check_place(plan, plan->privates[i].dest, err) < 0)
 			return -1;
 	for (size_t i = 0; i < plan->in_count; i++)
-		if (check_place(plan, plan->ins[i].box, err) < 0)
+		if (check_place(plan, plan->ins[i].box, err) < 0 || check_in(plan, plan->ins[i].box, err) < 0)
 			return -1;
 	return 0;
 }
@@ -121,6 +136,8 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		const char *what, *instead;
 	} rows[] = {
 		{ plan->network.is_on && !plan->engine->network, "a network (network.mode)", "--net none" },
+		{ !plan->engine->makes_root && plan->rates_needed, "limits.disk_read and limits.disk_write",
+		  "leave them as they are" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
 		  "leave it out" },
 		{ plan->tty, "a terminal", "leave --tty out" },

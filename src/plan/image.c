@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "plan/engine.h"
 #include "policy/config.h"
 
 #include <errno.h>
@@ -73,6 +74,20 @@ int plan_resolve_image(struct cordon_plan *plan, const char *name, struct cordon
 		return cordon_fail(err, CORDON_SYSTEM, -r, "find the root of image '%s'", name);
 	plan->root = strdup(real);
 	return plan->root ? choose_path(plan, err) : fail_memory(err);
+}
+
+int plan_take_engine_image(struct cordon_plan *plan, const char *root, struct cordon_error *err)
+{
+	const char *engine = plan->engine->name;
+
+	if (!root || !str_starts(root, PLAN_IMAGE_PREFIX)) {
+		cordon_fail(err, CORDON_INVALID, 0, "engine '%s' runs its own images, and none was named%s%s", engine,
+			    root && strcmp(root, "host") != 0 ? ": files.root is " : "",
+			    root && strcmp(root, "host") != 0 ? root : "");
+		return fail_hint(err, "name one that `%s images` lists or that can be pulled: --image NAME", engine);
+	}
+	plan->engine_image = strdup(root + strlen(PLAN_IMAGE_PREFIX));
+	return plan->engine_image ? 0 : fail_memory(err);
 }
 
 const char *plan_image_workdir(const struct cordon_plan *plan)

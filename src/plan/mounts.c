@@ -259,16 +259,21 @@ static int check_in(const struct cordon_policy *policy, const char *real, struct
 	return fail_hint(err, "the policy's files.allowed_read says where callers may read from");
 }
 
+bool plan_can_write(const struct cordon_plan *plan, const char *path)
+{
+	bool own = path_is_within(path, plan->home) || path_is_within(path, "/tmp");
+
+	for (size_t i = 0; i < plan->private_count; i++)
+		own = own || path_is_within(path, plan->privates[i].dest);
+	for (size_t i = 0; i < plan->mount_count; i++)
+		own = own || (plan->mounts[i].writable && path_is_within(path, plan->mounts[i].dest));
+	return own;
+}
+
 /* A caller fills what is the payload's own; /etc and the like are the operator's. */
 static int check_in_dest(const struct cordon_plan *plan, const char *dest, struct cordon_error *err)
 {
-	bool own = path_is_within(dest, plan->home) || path_is_within(dest, "/tmp");
-
-	for (size_t i = 0; i < plan->private_count; i++)
-		own = own || path_is_within(dest, plan->privates[i].dest);
-	for (size_t i = 0; i < plan->mount_count; i++)
-		own = own || (plan->mounts[i].writable && path_is_within(dest, plan->mounts[i].dest));
-	if (own)
+	if (plan_can_write(plan, dest))
 		return 0;
 	cordon_fail(err, CORDON_DENIED, 0,
 		    "copy in to '%s' refused: with a policy, only what is writable in the box can be filled", dest);

@@ -221,6 +221,8 @@ static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *po
 	plan->path = strdup(PLAN_PATH);
 	if (!plan->path)
 		return fail_memory(err);
+	if (!plan->engine->makes_root)
+		return plan_take_engine_image(plan, root, err);
 	if (!root || strcmp(root, "host") == 0)
 		return 0;
 	if (plan->level == LEVEL_PROCESS)
@@ -421,6 +423,7 @@ void cordon_plan_free(struct cordon_plan *plan)
 	free(plan->scratch_dir);
 	free(plan->state_dir);
 	free(plan->root);
+	free(plan->engine_image);
 	free(plan->path);
 	store_image_done(&plan->image);
 	free(plan->user);

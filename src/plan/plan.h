@@ -130,6 +130,7 @@ struct cordon_plan {
 	char *root;               /* NULL: the host's; else the real path of a root file system */
 	int root_fd;              /* O_PATH, -1 for the host's; of an image: readable, with its lock */
 	struct store_image image; /* name NULL: the root is no image */
+	char *engine_image;       /* engines with images of their own: which one; nothing is known of it here */
 	char *path;               /* the box's PATH, by which commands are found */
 	struct plan_mount *mounts;
 	size_t mount_count;

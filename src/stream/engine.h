@@ -21,7 +21,7 @@
  *   hostname    string   default "cordon"
  *   uid, gid    integer  of init in the container; default 1000
  *   env         list of strings   of init itself
- *   mounts      list of {source*, dest*, writable}
+ *   mounts      list of {source*, dest*, writable, held}   held: it is read-only already, with everything below it
  *   files       list of {source*, dest*}   small files, read-only
  *   tmpfs       list of {dest*, size_bytes, inodes, mode, exec}   mode is an integer (493 is 0755); default 01777; owned by uid and gid
  *   limits      {memory_bytes, cpu_milli, processes, open_files, file_size_bytes, core_bytes, read_bps, write_bps}; 0: none

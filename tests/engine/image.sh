@@ -1,0 +1,27 @@
+#!/bin/bash
+# tests/engine/image.sh DIR: the root of a small image, made from this host's packages: no registry is needed. Prints nothing.
+set -eu
+dir=$1
+export LC_ALL=C
+packages=(libc6 libc-bin coreutils bash dash grep sed mawk procps util-linux util-linux-extra findutils hostname mount diffutils tar
+	python3-minimal python3.11-minimal libpython3.11-minimal libpython3.11-stdlib busybox-static busybox strace)
+mkdir -p "$dir"/{usr/{bin,sbin,lib,lib64,local/bin},etc,tmp,home,proc,sys,dev,run,var/tmp,root,opt}
+for link in bin sbin lib lib64; do ln -sfn usr/$link "$dir/$link"; done
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+# Files and links of the packages, without what nobody runs; and the libraries that those programs need.
+dpkg -L "${packages[@]}" 2>/dev/null | grep -vE '^/(usr/share|etc|var)/|/__pycache__|/lib2to3|/gconv/|/ensurepip|/pydoc' | while read -r f; do
+	[ ! -f "$f" ] || echo "$f"
+done >"$list"
+grep -E 'bin/|\.so' "$list" | xargs -r ldd 2>/dev/null | grep -oE '/[^ ]+\.so[^ ]*' | sort -u >>"$list"
+# A path of a merged root may say /bin: it is /usr/bin.
+while read -r f; do
+	case $f in /bin/* | /sbin/* | /lib/* | /lib64/*) f=/usr$f ;; esac
+	[ -f "$f" ] || continue
+	echo "$f"
+	[ ! -L "$f" ] || { f=$(realpath "$f"); case $f in /usr/*) echo "$f" ;; esac; }
+done <"$list" | tar -C / -c --no-recursion --files-from <(sort -u | sed 's|^/||') 2>/dev/null | tar -C "$dir" -x
+[ -e "$dir/usr/bin/sh" ] || ln -s busybox "$dir/usr/bin/sh"
+ln -sf mawk "$dir/usr/bin/awk"
+printf 'root:x:0:0:root:/root:/bin/sh\n' >"$dir/etc/passwd"
+printf 'root:x:0:\n' >"$dir/etc/group"
