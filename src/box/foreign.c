@@ -326,7 +326,8 @@ static void turn(struct foreign *f)
 	struct pollfd fds[] = {
 		{ .fd = f->front_gone ? -1 : f->fds->front, .events = POLLIN },
 		{ .fd = f->stream,
-		  .events = (short)((foreign_is_full(f) ? 0 : POLLIN) | (f->queue.len ? POLLOUT : 0)) },
+		  .events =
+			  (short)((foreign_is_full(f) ? 0 : POLLIN) | (f->queue.len || f->copy.is_on ? POLLOUT : 0)) },
 		{ .fd = f->control, .events = POLLIN },
 		{ .fd = f->driver, .events = POLLIN },
 		{ .fd = takes_input ? f->input : -1, .events = POLLIN },
@@ -361,6 +362,9 @@ static void turn(struct foreign *f)
 		on_deadline(f);
 	else if (f->report->started && !f->ending && now >= f->cpu_check_us)
 		ask_numbers(f);
+	if ((fds[1].revents & POLLOUT) && f->copy.is_on && !f->ending)
+		f->deadline_us = now + SETUP_MS * 1000ULL; /* it takes what goes in */
+	foreign_feed(f);
 	foreign_to_init(f);
 }
 
@@ -426,6 +430,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 			      .control = -1,
 			      .stream = -1,
 			      .file = -1,
+			      .copy.file = -1,
 			      .input = fds->stdio[0],
 			      .outputs = { fds->stdio[1], fds->stdio[2] },
 			      .deadline_us = UINT64_MAX };
@@ -445,6 +450,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	foreign_net_done(&f); /* after the box: it carried to the end */
 	prepare_done(&f.prepared);
 	shelf_close(&f.shelf);
+	foreign_copy_done(&f);
 	/* As long as a placeholder is a place for mounts in this namespace, it cannot be removed. */
 	if (f.root)
 		(void)umount2(f.root, MNT_DETACH);

@@ -279,6 +279,8 @@ void foreign_send_job(struct foreign *f)
 		.processes = !f->counts_processes    ? 0
 			     : p->engine->own_kernel ? p->limits.processes
 						     : p->limits.processes + 1, /* init has the same id */
+		.copy_bytes = p->limits.disk_bytes,
+		.copy_files = p->limits.inodes,
 		.out_bytes = p->out_max_bytes,
 		.workdir = strdup(p->workdir),
 		.path = strdup(p->path),
@@ -286,12 +288,14 @@ void foreign_send_job(struct foreign *f)
 
 	if (!job.workdir || !job.path || strv_copy(&job.argv, &p->argv) < 0 || strv_copy(&job.env, &p->env) < 0 ||
 	    add_grants(p, &job.grants) < 0 || add_paths(p, &job) < 0 ||
-	    (!p->engine->makes_root && foreign_add_checks(f, &job.checks) < 0))
+	    (!p->engine->makes_root && (foreign_add_checks(f, &job.checks) < 0 || foreign_add_ins(p, &job.ins) < 0)))
 		body.failed = true;
 	stream_job_put(&body, &job);
 	stream_job_done(&job);
 	f->queue.failed = f->queue.failed || body.failed;
 	frame_put(&f->queue, FRAME_JOB, body.data, body.len);
-	frame_put(&f->queue, FRAME_START, NULL, 0);
+	if (p->engine->makes_root)
+		frame_put(&f->queue, FRAME_START, NULL, 0);
+	f->copy.is_on = !p->engine->makes_root;
 	f->has_job = true;
 }

@@ -9,6 +9,8 @@
 #include "stream/engine.h"
 #include "stream/frame.h"
 
+#include <dirent.h>
+
 enum foreign_stage {
 	FOREIGN_RUNS,     /* up to the payload's end */
 	FOREIGN_COUNTS,   /* what it used is asked for, while its group still has somebody in it */
@@ -27,6 +29,16 @@ struct foreign_net {
 	{                                                                                    \
 		.egress = EGRESS_INIT, .authority = -1, .maker = -1, .said = -1, .netns = -1 \
 	}
+enum { FOREIGN_COPY_DEPTH = 64 };
+
+/* What is being copied in over the stream. */
+struct foreign_copy {
+	bool is_on;
+	size_t next; /* of --in */
+	size_t depth;
+	DIR *dirs[FOREIGN_COPY_DEPTH];
+	int file; /* being sent, or -1 */
+};
 
 struct foreign {
 	enum foreign_stage stage;
@@ -51,6 +63,7 @@ struct foreign {
 	bool ending, in_grace, front_gone, collected, cut_short, swept;
 	unsigned force; /* how hard it was ended so far */
 	struct foreign_net net;
+	struct foreign_copy copy;
 	/* the file that is coming out */
 	int file;
 	struct link_file entry;
@@ -71,7 +84,12 @@ void foreign_send_job(struct foreign *f); /* queued for init */
 struct json;
 int foreign_shelve(struct foreign *f, struct cordon_error *err);
 void foreign_describe_image(const struct foreign *f, struct json *j); /* into the specification */
-int foreign_add_checks(const struct foreign *f, struct strv *to);      /* what init must find where; 0 or -ENOMEM */
+int foreign_add_checks(const struct foreign *f, struct strv *to);     /* what init must find where; 0 or -ENOMEM */
+
+/* foreign_copy.c: the same engines */
+void foreign_feed(struct foreign *f); /* more of what goes in, and START at its end */
+int foreign_add_ins(const struct cordon_plan *plan, struct strv *to);
+void foreign_copy_done(struct foreign *f);
 
 /* foreign_stream.c */
 void foreign_from_init(struct foreign *f);
