@@ -12,7 +12,8 @@
 # is on the disk afterwards to a message. Every promise wants its control: the same act succeeds where the rule is absent.
 #
 # Environment: CORDON the command (build/cordon), CORDON_LEVEL container or process, CORDON_PROBE the probe program
-# (build/test/probe), CORDON_MUST=1 makes a failure of every skip.
+# (build/test/probe), CORDON_MUST=1 makes a failure of every skip. CORDON_ENGINE: the engine that builds the boxes, CORDON_ENGINE_IMAGE: the image
+# that engines with images of their own need.
 #
 # Variables: $TOP the repository, $WORK an empty directory of this test's own, removed at the end, $LEVEL, $PROBE, $ME (root or user).
 set -u
@@ -103,7 +104,7 @@ status() {
 # ---- the box ----
 
 # box FLAG… -- COMMAND…: cordon run at the level under test. No run may take a minute.
-box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} "$@"; }
+box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} ${CORDON_ENGINE_IMAGE:+--image "$CORDON_ENGINE_IMAGE"} "$@"; }
 # result FLAG… -- COMMAND…: the same with --json; field PATH then reads it: field status, field isolation.layers, field error.message
 result() {
 	box --json "$@" >"$WORK/.result" 2>"$WORK/.result.err"

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# What a box of an OCI runtime is held to; tests/engine/NAME.sh says which runtime. `oci` runs all of it.
+# What a box of another engine is held to; tests/engine/NAME.sh says which. `oci` runs all of it for a runtime, daemons.sh for daemons.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 levels container
 need python3 busybox
-[ "$ME" = root ] || skip_all "engines are driven as root only"
+[ "$ME" = root ] || [ "${HAS_DAEMON:-}" ] || skip_all "engines are driven as root only"
+FLAGS=() # of every run
 
 gvisor() { [ "$ENGINE" = runsc ]; } # a kernel of its own: no Landlock, no listeners, and the host does not see its processes
 orphans() { # of names that end in an owner's, those whose keeper is gone: other boxes of this host are nobody's business
@@ -39,7 +40,7 @@ statuses() {
 	is "$RESULT_STATUS $(field status) $(field exit_code) $(field stdout) $(field stderr)" "7 error 7 out err" "an exit code, and both streams"
 	is "$(field isolation.engine)" "$ENGINE" "the result names the engine"
 	like "$(field isolation.engine_version)" "^$ENGINE [0-9]" "and its version"
-	is "$(field isolation.layers | tr '\n' ' ')" "userns mountns pidns netns ipcns utsns cgroupns cgroup rlimits no_new_privs $(gvisor || echo 'landlock ')seccomp " "with every layer that it has"
+	is "$(field isolation.layers | tr '\n' ' ')" "$LAYERS" "with every layer that it has"
 	gvisor && like "$(field isolation.engine_version)" '\((systrap|ptrace|kvm)\)$' "and how it catches calls"
 	status 137 "a signal" box -- sh -c 'kill -KILL $$'
 	result --timeout 1s -- sh -c 'trap "" TERM; sleep 30'
@@ -86,12 +87,14 @@ files() {
 	mkdir "$WORK/rw/.git"
 	refused "a protected path stays, also one that is not there yet" box --rw "$WORK/rw:/work" --protect .git/hooks/ -- sh -c 'mkdir -p /work/.git/hooks && touch /work/.git/hooks/x'
 	is "$(find "$WORK/rw/.git" -mindepth 1)" "" "and nothing is left of it"
+	[ ${#FLAGS[@]} = 0 ] || return
 	mkdir -p "$WORK/root/bin" && cp /bin/busybox "$WORK/root/bin/" && ln -s busybox "$WORK/root/bin/sh"
 	is "$(box --root "$WORK/root" -- /bin/sh -c 'echo $0; /bin/busybox ls /bin' | tr '\n' ' ')" "/bin/sh busybox sh " "a root of one's own"
 }
 
 rights() {
-	is "$(box -- sh -c 'id -u; id -G; hostname; pwd' | tr '\n' ' ')" "1000 1000 cordon /home/agent " "who it is"
+	is "$(box -- sh -c 'id -un; id -Gn; hostname; pwd' | tr '\n' ' ')" "agent agent cordon /home/agent " "who it is"
+	[ ${#FLAGS[@]} != 0 ] || is "$(box -- sh -c 'id -u; id -G' | tr '\n' ' ')" "1000 1000 " "by number"
 	is "$(box -- grep -E '^(CapInh|CapPrm|CapEff|CapBnd|Seccomp:)' /proc/self/status | tr -d '\t\n')" \
 		"CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000CapBnd:0000000000000000Seccomp:2" "no capabilities in any set"
 	is "$(box -- python3 -c 'import ctypes; print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))')" 1 "and no new privileges"
@@ -108,7 +111,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connect
 ends() {
 	local pid
 	until_gone "nothing is left of all that"
-	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" -- sh -c 'echo runs; sleep 4321' >"$WORK/said" &
+	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" -- sh -c 'echo runs; sleep 4321' >"$WORK/said" &
 	pid=$!
 	for _ in $(seq 100); do [ -s "$WORK/said" ] && break; sleep 0.1; done
 	gvisor || ok "one is running" pgrep -f '^sleep 4321$'
@@ -124,16 +127,17 @@ refusals() {
 	local flags
 	for flags in "--commands true" "--storage disk" "--subuids" "--degrade landlock" "--level process"; do
 		# shellcheck disable=SC2086 # a flag and its value
-		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" $flags -- true
+		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" $flags -- true
 		like "$ERR" "$ENGINE" "and says by whom"
 	done
-	status 126 "something laid into /proc is refused" "$CORDON" run --engine "$ENGINE" --in /bin/true:/proc/x -- true
-	like "$("$CORDON" plan --engine "$ENGINE" -- true)" "engine $ENGINE" "the plan names it"
-	is "$("$CORDON" plan --engine "$ENGINE" --json -- true | json engine)" "$ENGINE" "as JSON, too"
+	status 126 "something laid into /proc is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --in /bin/true:/proc/x -- true
+	like "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" -- true)" "engine $ENGINE" "the plan names it"
+	is "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --json -- true | json engine)" "$ENGINE" "as JSON, too"
 }
 
 oci() { # RUNTIME
 	ENGINE=$1
+	LAYERS="userns mountns pidns netns ipcns utsns cgroupns cgroup rlimits no_new_privs $(gvisor || echo 'landlock ')seccomp "
 	command -v "$1" >/dev/null || skip_all "there is no $1"
 	before=$(left | sort)
 	statuses

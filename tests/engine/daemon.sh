@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# Daemons of the tests' own: docker_start DIR, podman_start DIR, docker_stop, podman_stop. Each has its own data, state and socket below DIR, touches
+# no network of the host, and has the image $DAEMON_IMAGE. They set DOCKER_HOST and CONTAINER_HOST. No registry is needed.
+DAEMON_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+DAEMON_IMAGE=cordon-test
+PATH=$PATH:/usr/sbin:/sbin
+
+# image_tar: the path of the image's tar, made once in a build tree.
+image_tar() {
+	local tar=$DAEMON_TOP/build/test/engine-image.tar dir
+	if [ ! -s "$tar" ]; then
+		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX")
+		"$DAEMON_TOP/tests/engine/image.sh" "$dir/root" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
+		rm -rf "$dir"
+	fi
+	echo "$tar"
+}
+
+api() { # SOCKET METHOD PATH [CURL-FLAG…]
+	local socket=$1 method=$2 path=$3
+	shift 3
+	curl -s -m 60 --unix-socket "$socket" -X "$method" "$@" "http://d/v1.41$path"
+}
+
+image_load() { # SOCKET
+	api "$1" POST "/images/create?fromSrc=-&repo=$DAEMON_IMAGE" -f -H "Content-Type: application/x-tar" -T "$(image_tar)" >/dev/null
+}
+
+daemon_wait() { # PID SOCKET
+	local i
+	for i in $(seq 400); do
+		kill -0 "$1" 2>/dev/null || return 1
+		[ -S "$2" ] && api "$2" GET /version -f >/dev/null && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+docker_run() { # DIR: only the daemon, on the socket it always has
+	dockerd --iptables=false --ip6tables=false --bridge=none --data-root "$1/docker" --exec-root "$1/docker-run" \
+		-p "$1/docker.pid" -H "unix://$1/docker.sock" ${DOCKER_MORE:+$DOCKER_MORE} >>"$1/docker.log" 2>&1 &
+	DOCKER_PID=$!
+	daemon_wait "$DOCKER_PID" "$1/docker.sock"
+}
+
+docker_start() { # DIR
+	export DOCKER_HOST=unix://$1/docker.sock
+	docker_run "$1" && image_load "$1/docker.sock"
+}
+
+podman_start() { # DIR
+	export CONTAINER_HOST=unix://$1/podman.sock
+	podman --root "$1/podman" --runroot "$1/podman-run" --runtime "$(command -v runc || command -v crun)" --cgroup-manager cgroupfs \
+		system service --time=0 "unix://$1/podman.sock" >>"$1/podman.log" 2>&1 &
+	PODMAN_PID=$!
+	daemon_wait "$PODMAN_PID" "$1/podman.sock" && image_load "$1/podman.sock"
+}
+
+# daemon_stop PID DIR: ended by its pid; what it left mounted below DIR goes, too.
+daemon_stop() {
+	local i place
+	kill "$1" 2>/dev/null
+	for i in $(seq 150); do
+		kill -0 "$1" 2>/dev/null || break
+		sleep 0.1
+	done
+	kill -9 "$1" 2>/dev/null
+	wait "$1" 2>/dev/null
+	for i in 1 2; do
+		while read -r place; do umount -l "$place" 2>/dev/null; done < <(awk -v d="$2/" 'index($5, d) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
+	done
+}
