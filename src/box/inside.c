@@ -18,6 +18,7 @@
 #include "os/caps.h"
 #include "os/landlock.h"
 #include "os/limits.h"
+#include "os/mount.h"
 #include "os/netns.h"
 #include "os/probe.h"
 #include "os/process.h"
@@ -34,6 +35,8 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { LOOKS = 64 };
 
 struct step {
 	const char *name;
@@ -151,9 +154,15 @@ static int setup_root(struct inside *in)
 	return 0;
 }
 
+/* The child may have seen for itself, and be gone on. */
 static int setup_leave(struct inside *in)
 {
-	return root_leave_host(in->err);
+	int r;
+
+	if (root_leave_host(in->err) < 0)
+		return -1;
+	r = fd_send(in->gate, "", 1, NULL, 0);
+	return r < 0 && r != -EPIPE ? fail(in, -r, "open the gate") : 0;
 }
 
 /* The child has its network and its cgroup; init follows it into the network. End of file: it failed, and has said why. */
@@ -171,10 +180,16 @@ static int setup_meet(struct inside *in)
 	return r < 0 ? fail(in, -r, "join the network namespace") : 0;
 }
 
+/* Once the box's root is the root. The host's is still to be left, which takes the kernel a grace period after it is out of sight: the child
+ * looks, and goes on when it is. */
 static int setup_open(struct inside *in)
 {
-	int r = fd_send(in->gate, "", 1, &in->tty_slave, in->tty_slave >= 0);
+	uint64_t root = 0;
+	int r;
 
+	if (in->plan->level == LEVEL_CONTAINER && mount_id(AT_FDCWD, "/", &root) < 0)
+		root = 0;
+	r = fd_send(in->gate, &root, sizeof(root), &in->tty_slave, in->tty_slave >= 0);
 	if (r == -EPIPE)
 		_exit(1); /* the child failed, and has said why */
 	return r < 0 ? fail(in, -r, "open the gate") : 0;
@@ -254,8 +269,8 @@ int inside_begin(struct inside *in)
 int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "network", setup_gateway, 0 },   { "root", setup_root, 0 }, { "terminal", setup_terminal, 0 },
-		{ "root: leave", setup_leave, 0 }, { "gate", setup_open, 0 }, { "meet", setup_meet, 0 },
+		{ "network", setup_gateway, 0 }, { "root", setup_root, 0 },         { "terminal", setup_terminal, 0 },
+		{ "gate", setup_open, 0 },       { "root: leave", setup_leave, 0 }, { "meet", setup_meet, 0 },
 	};
 	static const struct step process_steps[] = {
 		{ "work", setup_work, 0 },
@@ -575,13 +590,33 @@ static int payload_seccomp(struct inside *in)
 	return 0;
 }
 
-/* Before any path: ".." at the root must not lead into the host's tree. End of file: init failed, and has said why. */
+/* As long as the host's root lies on top of the box's, ".." at the root leads there. */
+static bool host_is_gone(uint64_t root)
+{
+	uint64_t here = 0, above = 0;
+
+	return mount_id(AT_FDCWD, "/", &here) == 0 && mount_id(AT_FDCWD, "/..", &above) == 0 && here == root &&
+	       above == root;
+}
+
+/* Before any path: ".." at the root must not lead into the host's tree. init tells when it has left it; it is out of sight before that, and
+ * seeing it is enough. End of file: init failed, and has said why. */
 static int payload_gate(struct inside *in)
 {
-	size_t n = 0;
+	uint64_t root = 0;
+	size_t n = 0, none;
+	bool alone;
 	char byte;
 
-	if (fd_recv(in->gate, &byte, 1, &in->tty_slave, 1, &n) != 1)
+	if (fd_recv(in->gate, &root, sizeof(root), &in->tty_slave, 1, &n) != sizeof(root))
+		_exit(127);
+	alone = in->plan->level == LEVEL_PROCESS;
+	for (int i = 0; root && !alone && i < LOOKS; i++) {
+		alone = host_is_gone(root);
+		if (!alone)
+			(void)sched_yield();
+	}
+	if (!alone && fd_recv(in->gate, &byte, 1, NULL, 0, &none) != 1)
 		_exit(127);
 	fd_close(&in->gate);
 	if (n && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)

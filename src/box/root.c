@@ -47,16 +47,6 @@ static unsigned noexec(const struct root *r)
 
 /* ---- places ---- */
 
-static int mount_id(int fd, uint64_t *ret_id)
-{
-	struct statx st;
-
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
-		return -errno;
-	*ret_id = st.stx_mnt_id;
-	return st.stx_mask & STATX_MNT_ID ? 0 : -ENOSYS;
-}
-
 /* The mount at fd is private to the box. */
 static int remember_own(struct root *r, int fd, const char *path)
 {
@@ -64,7 +54,7 @@ static int remember_own(struct root *r, int fd, const char *path)
 
 	if (r->own_count == ARRAY_LEN(r->own))
 		return root_fail(r, ENOSPC, "too many private directories at", path);
-	n = mount_id(fd, &r->own[r->own_count++]);
+	n = mount_id(fd, "", &r->own[r->own_count++]);
 	return n < 0 ? root_fail(r, -n, "identify", path) : 0;
 }
 
@@ -72,7 +62,7 @@ static int make_component(struct root *r, int dir, const char *name, bool is_dir
 {
 	bool own = false;
 	uint64_t id = 0;
-	int n = mount_id(dir, &id);
+	int n = mount_id(dir, "", &id);
 
 	for (size_t i = 0; n == 0 && i < r->own_count; i++)
 		own = own || r->own[i] == id;

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,6 +56,16 @@ int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive)
 	struct mount_attr attr = { .attr_set = set, .attr_clr = clear, .propagation = MS_PRIVATE };
 
 	return result(mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof(attr)));
+}
+
+int mount_id(int fd, const char *path, uint64_t *ret_id)
+{
+	struct statx st;
+
+	if (statx(fd, path, AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+		return -errno;
+	*ret_id = st.stx_mnt_id;
+	return st.stx_mask & STATX_MNT_ID ? 0 : -ENOSYS;
 }
 
 int mount_idmap(int fd, int userns_fd, bool recursive)

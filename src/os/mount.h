@@ -16,6 +16,8 @@ int mount_new_tmpfs(uint64_t size_bytes, uint64_t inodes, const char *mode, unsi
 int mount_clone(int dirfd, const char *path, bool recursive);
 /* Adds and removes MOUNT_ATTR_* on a tree and cuts it off from the host's mount events. */
 int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive);
+/* The kernel's number of the mount that the path ends on; fd and path as for openat(), "" for fd itself. -ENOSYS: it tells none. */
+int mount_id(int fd, const char *path, uint64_t *ret_id);
 int mount_idmap(int fd, int userns_fd, bool recursive);
 /* Attaches a detached tree at dirfd/path; a symlink at the end is not followed. */
 int mount_attach(int fd, int dirfd, const char *path);

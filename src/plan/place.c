@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "os/mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -87,13 +88,14 @@ void place_done(struct place_table *table)
 
 int place_of(const struct place_table *table, int fd, const char *real, struct place *ret)
 {
-	struct statx sx;
+	uint64_t id = 0;
+	int r = mount_id(fd, "", &id);
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &sx) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	for (size_t i = 0; i < table->count; i++) {
 		const struct place_mount *m = &table->mounts[i];
-		const char *below = m->id == sx.stx_mnt_id ? path_below(real, m->point) : NULL;
+		const char *below = m->id == id ? path_below(real, m->point) : NULL;
 		const char *root = strcmp(m->place.path, "/") == 0 ? "" : m->place.path;
 
 		if (!below)
