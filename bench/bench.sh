@@ -17,12 +17,13 @@ server=''
 cleanup() {
 	[ -z "$holder" ] || kill "$holder" 2>/dev/null
 	[ -z "$server" ] || kill "$server" 2>/dev/null
+	engines_down
 	rm -rf "$work"
 }
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-steps spawn work true wire serve "$work") || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps spawn work true wire serve "$work") || exit 1
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
@@ -229,6 +230,7 @@ steps() {
 }
 
 . "$here/wall.sh"
+. "$here/engines.sh"
 
 part() {
 	case ${ONLY:-$1} in "$1") "$1" ;; esac
@@ -248,6 +250,7 @@ note "load at the start: $(cut -d' ' -f1-3 /proc/loadavg)"
 if [ "$(id -u)" -eq 0 ]; then
 	everything
 	part oci
+	part engines
 	suffix=user
 	as=(setpriv "--reuid=$nobody" "--regid=$nobody" --clear-groups --)
 	everything

@@ -136,6 +136,26 @@ def inside(user):
         table(["", "bare ms", "cordon ms", "x bare"], rows)
 
 
+# ---- other engines ----
+
+def engines():
+    rows = []
+    for engine in ("crun", "runc", "runsc", "docker", "podman"):
+        times = load("engine-" + engine)
+        box = "cordon-" + engine
+        if engine not in times or box not in times:
+            continue
+        r = ratio(times, box, engine)
+        own, ours = (statistics.median(times[c].values()) for c in (engine, box))
+        results["engine-" + engine] = {"own_ms": own, "cordon_ms": ours, "x_own": r}
+        rows.append([engine, f"{own:.1f}", f"{ours:.1f}", f"{r:.2f}"])
+        target(f"--engine {engine}, of its own command", r, 1.15)
+    if rows:
+        say("### Boxes of other engines against the engine's own command for the same container, as root")
+        say()
+        table(["", "own ms", "cordon ms", "x own"], rows)
+
+
 # ---- the wall ----
 
 DOWNLOAD_MB = 256 * 1.048576  # bench/wall.sh
@@ -381,6 +401,7 @@ for who in ("root", "user"):
     held(who)
     network(who)
 compare("oci-root", "OCI runtimes around a static `true`, as root", ("bare", "cordon"))
+engines()
 for who in ("root", "user"):
     draw_steps(who, steps(who))
 draw_start()

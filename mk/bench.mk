@@ -1,6 +1,6 @@
 # make bench: what a box costs, against a bare process, bubblewrap and OCI runtimes; tables, build/bench/*.svg, results.json and .md.
 # ROUNDS=50 is quicker. BEFORE=PATH measures another build of cordon beside this one's start.
-BENCH_PACKAGES := $(CORE_PACKAGES) python3 bubblewrap crun runc tar util-linux busybox-static iproute2 openssl
+BENCH_PACKAGES := $(CORE_PACKAGES) python3 bubblewrap crun runc tar util-linux busybox-static iproute2 openssl curl
 BENCH := build/bench
 BENCH_CC = $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -static
 STEPS_WRAP = $(shell grep -o 'X([a-z_0-9]*)' bench/steps.h | sed 's/X(\(.*\))/-Wl,--wrap=\1/' | sort -u)
@@ -11,8 +11,8 @@ bench:
 	@$(MAKE) --no-print-directory V=release bench-build
 	@bash bench/bench.sh $(BENCH)
 
-bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
-	@cp $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(BENCH)
+bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-init $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
+	@cp $(filter $(B)/%,$^) $(BENCH)
 
 $(BENCH)/spawn $(BENCH)/work $(BENCH)/true: $(BENCH)/%: bench/%.c
 	@mkdir -p $(@D)

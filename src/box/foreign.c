@@ -265,15 +265,18 @@ static void leave(struct foreign *f)
 /* What follows from what has been heard. */
 static void advance(struct foreign *f)
 {
+	const bool keeps = f->plan->engine->keeps_numbers;
+
 	if (f->is_created && f->is_ready && !f->has_job && !f->ending)
 		foreign_send_job(f);
 	if (f->stage == FOREIGN_RUNS && f->report->has_exit) {
 		f->stage = FOREIGN_COUNTS;
 		f->ending = true;
 		f->deadline_us = clock_us() + END_MS * 1000ULL;
-		ask_numbers(f);
+		if (!keeps)
+			ask_numbers(f);
 	}
-	if (f->stage == FOREIGN_COUNTS && (!f->wants_numbers || f->control < 0)) {
+	if (f->stage == FOREIGN_COUNTS && (!f->wants_numbers || keeps || f->control < 0)) {
 		f->stage = FOREIGN_COLLECTS;
 		f->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
 		if (f->plan->out_count && !f->front_gone)
