@@ -220,6 +220,7 @@ static void fill_call(const struct oci *o, struct oci_call *call, const char *co
 	*call = (struct oci_call){ .program = o->program,
 				   .argv = argv,
 				   .stdio = -1,
+				   .hide_settings = o->is_gvisor && o->d->spec.netns,
 				   .hide_unified =
 					   geteuid() == 0 && strcmp(o->d->engine, "crun") == 0 && is_hybrid(&o->host) };
 }

@@ -40,8 +40,10 @@ struct oci_call {
 	bool stderr_too;             /* its stderr goes there, too */
 	const struct cgroup *cgroup; /* joined before; or NULL */
 	bool hide_unified;           /* crun refuses hybrid hosts: the unified tree is taken out of its sight */
-	struct driver *driver;       /* a keeper that goes meanwhile ends it; NULL: nobody watches */
-	char *said;                  /* the last lines of its stderr, printable; said_size bytes */
+	/* runsc takes a namespace for the host's, and refuses it, where it sees net/core/rmem_default, which every one has on newer kernels */
+	bool hide_settings;
+	struct driver *driver; /* a keeper that goes meanwhile ends it; NULL: nobody watches */
+	char *said;            /* the last lines of its stderr, printable; said_size bytes */
 	size_t said_size;
 };
 /* Its status as from waitpid, or -errno (-ETIMEDOUT, -ECANCELED after the keeper went). */

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,12 +23,29 @@ enum { CALL_US = 60000000 };
 
 #define UNIFIED "/sys/fs/cgroup/unified"
 
-/* Needs: root. Takes away: the unified tree, and that mounts made outside from now on are seen. */
-static int hide_unified(void)
+#define SETTINGS "/proc/sys/net"
+
+/* With a whole /proc behind it: the kernel lets a user namespace, which gVisor's is, mount one only if there is one that nothing covers. */
+static int hide_settings(void)
 {
+	if (mount("tmpfs", SETTINGS, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=0755") < 0 ||
+	    mkdir(SETTINGS "/proc", 0700) < 0 || mount("/proc", SETTINGS "/proc", NULL, MS_BIND, NULL) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Needs: root. Takes away: what is hidden, and that mounts made outside from now on are seen. */
+static int hide(const struct oci_call *call)
+{
+	if (!call->hide_unified && !call->hide_settings)
+		return 0;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
-	return umount2(UNIFIED, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT ? -errno : 0;
+	if (call->hide_unified && umount2(UNIFIED, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
+		return -errno;
+	if (call->hide_settings)
+		return hide_settings();
+	return 0;
 }
 
 /*
@@ -51,7 +69,7 @@ static _Noreturn void become_runtime(const struct oci_call *call, int said)
 	auto_close int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int stdio = call->stdio >= 0 ? call->stdio : null, none;
 
-	if ((call->cgroup && cgroup_join(call->cgroup) < 0) || (call->hide_unified && hide_unified() < 0))
+	if ((call->cgroup && cgroup_join(call->cgroup) < 0) || hide(call) < 0)
 		_exit(126);
 	if (dup2(stdio, 0) < 0 || dup2(stdio, 1) < 0 || dup2(call->stderr_too ? stdio : said, 2) < 0 ||
 	    process_close_others(&none, 0) < 0)

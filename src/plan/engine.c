@@ -57,6 +57,7 @@ const struct engine engines[ENGINES_MAX] = {
 			   .makes_root = true,
 			   .keeps_numbers = true,
 			   .own_kernel = true,
+			   .network = ENGINE_NETWORK_GIVEN,
 			   .layers = ALL & ~LAYER_BIT(LANDLOCK),
 			   .about = "gVisor, a kernel of its own" },
 };

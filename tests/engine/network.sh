@@ -6,6 +6,9 @@
 
 NOT='^(ECONNREFUSED|ECONNRESET|closed)$' # with a listener for another rule's sake, or without
 links() { ip -o link | cut -d: -f2 | sort | tr -d '\n'; }
+below() { # PID: its descendants
+	ps -eo pid=,ppid= | awk -v top="$1" '{ parent[$1] = $2 } END { for (p in parent) { for (q = p; q > 1 && q != top; q = parent[q]); if (q == top && p != top) printf "%s%s", sep, p; sep = " " } }' | sed 's/^ *//'
+}
 ours() { egress_of $BASHPID; }
 policy_of() {
 	policy <<END
@@ -125,14 +128,15 @@ lives() {
 	result --allow api.example.com --timeout 1s -- bash -c 'curl -sS https://api.example.com/x; sleep 30'
 	expect "$ENGINE: the deadline holds" status=timeout $'stdout=ok GET /x\n'
 	is "$(links) $(ours)" "$LINKS " "$ENGINE: no link and no egress process is left"
-	ps -eo pid=,comm= | awk '/cordon-/ { print $1 }' | sort >"$WORK/before"
-	setsid "$CORDON" run --engine "$ENGINE" ${IMAGE:+--image "$IMAGE"} --allow api.example.com -- bash -c 'curl -sS https://api.example.com/z; sleep 77' >/dev/null 2>&1 &
+	setsid "$CORDON" run --engine "$ENGINE" --allow api.example.com -- bash -c "curl -sS https://api.example.com/z; sleep 77$$" >/dev/null 2>&1 &
 	pid=$!
 	until_true 20 grep -q /z "$NET/http.log"
+	until_true 5 pgrep -f "^sleep 77$$\$" >/dev/null
+	it=$(below "$pid")
 	kill -9 "$pid" "$(pgrep -P "$pid" | head -1)"
 	wait "$pid" 2>/dev/null
-	gone() { ! ps -eo pid=,comm= | awk '/cordon-/ { print $1 }' | sort | comm -13 "$WORK/before" - | grep -q . && ! pgrep -f '^sleep 77$' >/dev/null; }
-	if until_true 10 gone; then pass "$ENGINE: killed with its keeper, nothing of it is left"; else fail "$ENGINE: killed with its keeper, nothing of it is left" "$(ps -ef | grep -E 'cordon-|sleep 77')"; fi
+	gone() { ! ps -o pid= -p "${it// /,}" | grep -q . && ! pgrep -f "^sleep 77$$\$" >/dev/null; }
+	if until_true 10 gone; then pass "$ENGINE: killed with its keeper, nothing of it is left"; else fail "$ENGINE: killed with its keeper, nothing of it is left" "$(ps -f -p "${it// /,}")"; fi
 	is "$(links)" "$LINKS" "$ENGINE: no link, either"
 }
 
@@ -145,7 +149,7 @@ rights() {
 }
 
 LINKS=$(links)
-for ENGINE in ${CORDON_ENGINE:-crun runc}; do
+for ENGINE in ${CORDON_ENGINE:-crun runc runsc}; do
 	if ! command -v "$ENGINE" >/dev/null; then
 		skip "$ENGINE: network" "there is no $ENGINE"
 		continue
