@@ -75,6 +75,15 @@ static void read_frames(const uint8_t *data, size_t size, size_t cut)
 	free(b);
 }
 
+static void read_header(const uint8_t *data, size_t size)
+{
+	struct docker_version version = { 0 };
+
+	docker_read_header((const char *)data, size, &version);
+	is_clean(version.version, sizeof(version.version));
+	must(strspn(version.api, "0123456789.") == strlen(version.api), "a version fits into a path");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct engine_progress progress;
@@ -92,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		json_decref(json);
 		break;
 	case 1:
+		read_header(data + 1, size - 1);
 		(void)docker_read_pull((const char *)data + 1, size - 1, &progress, error);
 		is_clean(progress.text, sizeof(progress.text));
 		is_clean(error, sizeof(error));

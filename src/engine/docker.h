@@ -32,6 +32,8 @@ struct docker_state {
 struct docker_stats {
 	uint64_t memory_bytes, memory_peak_bytes, cpu_us, processes;
 };
+/* One line of the head of an answer to a ping: the daemon's version and its API's. */
+void docker_read_header(const char *line, size_t len, struct docker_version *version);
 bool docker_read_version(const json_t *json, struct docker_version *ret);
 /* ENGINE_LACKS_* from the warnings. */
 bool docker_read_created(const json_t *json, char id[DOCKER_ID_MAX], unsigned *ret_lacks);
@@ -64,6 +66,7 @@ struct docker_api {
 	char base[256];   /* "http://localhost" */
 	char prefix[32];  /* "/v1.41" */
 	bool is_local;
+	bool is_first; /* its headers tell who answers */
 	struct docker_version version;
 };
 struct docker_answer {

@@ -164,6 +164,8 @@ int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_
 			: "start it (systemctl start docker), or set DOCKER_HOST");
 }
 
+static size_t take_header(char *data, size_t size, size_t n, void *arg);
+
 static CURLcode perform(struct docker_api *api, const char *method, const char *path, const char *body, long limit_ms,
 			struct sink *sink)
 {
@@ -184,6 +186,10 @@ static CURLcode perform(struct docker_api *api, const char *method, const char *
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
 	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, api->d);
+	if (api->is_first) {
+		curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+		curl_easy_setopt(curl, CURLOPT_HEADERDATA, api);
+	}
 	code = headers ? curl_easy_perform(curl) : CURLE_OUT_OF_MEMORY;
 	curl_slist_free_all(headers);
 	return code;
@@ -267,15 +273,47 @@ int docker_pull(struct docker_api *api, const char *image, struct cordon_error *
 
 /* ---- the first request ---- */
 
-static int negotiate(struct docker_api *api, struct cordon_error *err)
+static int ask_version(struct docker_api *api, bool *ret_ok, struct cordon_error *err)
 {
 	json_t *json = NULL;
-	bool ok;
 
 	if (docker_do(api, "GET", "/version", NULL, &json, "tell its version", err) < 0)
 		return -1;
-	ok = docker_read_version(json, &api->version);
+	*ret_ok = docker_read_version(json, &api->version);
 	json_decref(json);
+	return 0;
+}
+
+/* Of a ping, whose headers say it; what is asked for by name takes Podman half a second. */
+static size_t take_header(char *data, size_t size, size_t n, void *arg)
+{
+	struct docker_api *api = arg;
+
+	(void)size;
+	docker_read_header(data, n, &api->version);
+	return n;
+}
+
+static int ping(struct docker_api *api, struct cordon_error *err)
+{
+	struct sink sink = { .d = api->d };
+	CURLcode code = perform(api, "GET", "/_ping", NULL, ANSWER_MS, &sink);
+
+	str_done(&sink.text);
+	return code == CURLE_OK ? 0 : docker_fail_curl(api, code, err);
+}
+
+static int negotiate(struct docker_api *api, struct cordon_error *err)
+{
+	bool ok;
+
+	api->is_first = true;
+	if (ping(api, err) < 0)
+		return -1;
+	api->is_first = false;
+	ok = api->version.version[0] && api->version.api[0];
+	if (!ok && ask_version(api, &ok, err) < 0)
+		return -1;
 	if (!ok)
 		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "what answers at %s is not a daemon of %s",
 				   api->socket[0] ? api->socket : api->base, api->d->engine);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- create ---- */
 
@@ -35,14 +36,29 @@ static int add_tmpfs(json_t *to, const struct spec *s, bool is_plain)
 	return r;
 }
 
+static bool has_mount(const json_t *mounts, const char *dest)
+{
+	json_t *entry;
+	size_t i;
+
+	json_array_foreach(mounts, i, entry)
+	{
+		const char *at = json_string_value(json_object_get(entry, "dest"));
+
+		if (at && strcmp(at, dest) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Podman lays writable memory over these in every read-only root; nothing says not to, so something else lies there first. */
-static int cover_podman(json_t *to)
+static int cover_podman(json_t *to, const json_t *mounts)
 {
 	static const char *const places[] = { "/run", "/tmp", "/var/tmp" };
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		if (!json_object_get(to, places[i]))
+		if (!json_object_get(to, places[i]) && !has_mount(mounts, places[i]))
 			r |= json_object_set_new(to, places[i],
 						 json_string("ro,nosuid,nodev,noexec,size=4096,mode=555,notmpcopyup"));
 	return r;
@@ -101,12 +117,30 @@ static int add_limits(json_t *host, const struct spec_limits *l, const struct do
 	return r;
 }
 
-static int add_security(json_t *host, const struct spec *s, const char *seccomp_path)
+/* What tells about the host, as in a native box. Podman has a list of its own and takes more. */
+static int add_masks(json_t *host, json_t *options, bool is_podman)
+{
+	static const char *const more = "mask=/proc/asound:/proc/interrupts:/proc/key-users";
+
+	if (is_podman)
+		return json_array_append_new(options, json_string(more));
+	return json_object_set_new(host, "MaskedPaths",
+				   json_pack("[s, s, s, s, s, s, s, s, s, s, s]", "/proc/acpi", "/proc/asound",
+					     "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/key-users",
+					     "/proc/latency_stats", "/proc/sched_debug", "/proc/scsi",
+					     "/proc/timer_list", "/sys/firmware")) |
+	       json_object_set_new(host, "ReadonlyPaths",
+				   json_pack("[s, s, s, s, s]", "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+					     "/proc/sysrq-trigger"));
+}
+
+static int add_security(json_t *host, const struct spec *s, const struct docker_ways *ways)
 {
 	json_t *options = json_pack("[s]", "no-new-privileges");
 	auto_free char *profile = s->seccomp ? json_dumps(s->seccomp, JSON_COMPACT) : NULL;
-	auto_free char *text = profile ? str_printf("seccomp=%s", seccomp_path ? seccomp_path : profile) : NULL;
-	int r = 0;
+	auto_free char *text =
+		profile ? str_printf("seccomp=%s", ways->seccomp_path ? ways->seccomp_path : profile) : NULL;
+	int r = add_masks(host, options, ways->is_plain_tmpfs);
 
 	/* Without one of ours the daemon's own stands. */
 	if (s->seccomp)
@@ -120,14 +154,14 @@ static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 	int r = add_tmpfs(tmpfs, s, ways->is_plain_tmpfs) | add_mounts(mounts, s, ways->is_nonrecursive);
 
 	if (ways->is_plain_tmpfs)
-		r |= cover_podman(tmpfs);
+		r |= cover_podman(tmpfs, s->mounts);
 	host = json_pack("{s:b, s:b, s:b, s:b, s:[s], s:s, s:s, s:s, s:{s:s}, s:o, s:o}", "ReadonlyRootfs", 1,
 			 "Privileged", 0, "Init", 0, "AutoRemove", 0, "CapDrop", "ALL", "NetworkMode", "none",
 			 "IpcMode", "none", "CgroupnsMode", "private", "LogConfig", "Type", "none", "Tmpfs", tmpfs,
 			 "Mounts", mounts);
 	if (!host)
 		return NULL;
-	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways->seccomp_path);
+	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways);
 	if (r < 0) {
 		json_decref(host);
 		return NULL;
@@ -177,6 +211,29 @@ bool docker_read_version(const json_t *json, struct docker_version *ret)
 	    !take_text(json, "ApiVersion", ret->api, sizeof(ret->api)))
 		return false;
 	return ret->api[0] && strspn(ret->api, "0123456789.") == strlen(ret->api);
+}
+
+/* "Name: value" up to what ends it, printable. */
+static void take_header(const char *line, size_t len, const char *name, const char *end, char *buf, size_t size)
+{
+	size_t skip = strlen(name), n = 0;
+
+	if (len <= skip || strncasecmp(line, name, skip) != 0)
+		return;
+	for (line += skip, len -= skip; len && n + 1 < size && (unsigned char)*line > ' ' && *line != 0x7f && !strchr(end, *line); len--)
+		buf[n++] = *line++;
+	buf[n] = '\0';
+}
+
+void docker_read_header(const char *line, size_t len, struct docker_version *v)
+{
+	char api[sizeof(v->api)] = "";
+
+	take_header(line, len, "Libpod-API-Version: ", "\r\n", v->version, sizeof(v->version));
+	take_header(line, len, "Server: Docker/", " \r\n", v->version, sizeof(v->version));
+	take_header(line, len, "Api-Version: ", "\r\n", api, sizeof(api));
+	if (api[0] && strspn(api, "0123456789.") == strlen(api))
+		memcpy(v->api, api, sizeof(api));
 }
 
 /* Ids stand in paths of later requests. */

@@ -50,7 +50,7 @@ docker_start() { # DIR
 
 podman_start() { # DIR
 	export CONTAINER_HOST=unix://$1/podman.sock
-	podman --root "$1/podman" --runroot "$1/podman-run" --runtime "$(command -v runc || command -v crun)" --cgroup-manager cgroupfs \
+	env -u CONTAINER_HOST podman --root "$1/podman" --runroot "$1/podman-run" --runtime "$(command -v runc || command -v crun)" --cgroup-manager cgroupfs \
 		system service --time=0 "unix://$1/podman.sock" >>"$1/podman.log" 2>&1 &
 	PODMAN_PID=$!
 	daemon_wait "$PODMAN_PID" "$1/podman.sock" && image_load "$1/podman.sock"

@@ -27,6 +27,13 @@ static void test_answers(void)
 
 	ok(READ(docker_read_version, "{\"Version\":\"20.10\",\"ApiVersion\":\"1.41\"}", &v), "a version");
 	is_str(v.api, "1.41", "its API's");
+	v = (struct docker_version){ 0 };
+	docker_read_header("Server: Docker/20.10.24 (linux)\r\n", 33, &v);
+	docker_read_header("API-VERSION: 1.41\r\n", 19, &v);
+	ok(strcmp(v.version, "20.10.24") == 0 && strcmp(v.api, "1.41") == 0, "in headers, too");
+	docker_read_header("Libpod-Api-Version: 4.3.1", 25, &v);
+	docker_read_header("Api-Version: 1/../x\r\n", 21, &v);
+	ok(strcmp(v.version, "4.3.1") == 0 && strcmp(v.api, "1.41") == 0, "Podman's, and nothing that leads elsewhere");
 	ok(!READ(docker_read_version, "{\"Version\":\"1\",\"ApiVersion\":\"1/../x\"}", &v),
 	   "what would change a path is none");
 	ok(READ(docker_read_created,
