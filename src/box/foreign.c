@@ -105,6 +105,14 @@ static void on_deadline(struct foreign *f)
 
 /* ---- the driver ---- */
 
+static bool writes_host(const struct cordon_plan *plan)
+{
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (plan->mounts[i].writable)
+			return true;
+	return false;
+}
+
 static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *err)
 {
 	const struct plan_limits *l = &f->plan->limits;
@@ -117,6 +125,8 @@ static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *
 		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus" },
 		{ ENGINE_LACKS_PROCESSES, l->processes && !f->counts_processes, "limits.processes" },
 		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write" },
+		{ ENGINE_LACKS_OWNER, writes_host(f->plan),
+		  "who owns what is written to a mount, since its daemon has other ids," },
 		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace" },
 	};
 

@@ -33,7 +33,7 @@ struct docker {
 	struct oci_dir dir; /* Podman: of the filter */
 	char id[DOCKER_ID_MAX];
 	int init; /* pidfd, or -1 */
-	bool was_created;
+	bool was_created, keeps_id;
 };
 
 /* ---- removing ---- */
@@ -166,6 +166,12 @@ static int create(struct docker *k, struct cordon_error *err)
 		return cordon_fail(err, CORDON_INVALID, 0, "%s needs an image", k->api.d->engine);
 	if (is_podman)
 		suit_podman(k, &ways);
+	if (k->api.is_rootless && geteuid() == 0) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "the daemon of %s at %s is another user's", k->api.d->engine,
+			    k->api.socket);
+		return fail_hint(err, "run cordon as that user, or use root's own daemon");
+	}
+	ways.keeps_id = k->keeps_id = is_podman && k->api.is_rootless;
 	if (s->seccomp && is_podman) {
 		if (write_filter(k, path, sizeof(path), err) < 0)
 			return -1;
@@ -236,8 +242,12 @@ static int start(struct docker *k, struct cordon_error *err)
 		c->init_pid = state.pid;
 		c->is_local = 1;
 	}
+	if (c->is_local)
+		c->lacks |= docker_group_lacks(&k->group, l);
 	if (!has_user_namespace(c->init_pid))
 		c->lacks |= ENGINE_LACKS_USERNS;
+	else if (!k->keeps_id)
+		c->lacks |= ENGINE_LACKS_OWNER;
 	if (l->read_bps || l->write_bps)
 		c->lacks |= ENGINE_LACKS_DISK_RATE;
 	snprintf(c->id, sizeof(c->id), "%s", k->id);

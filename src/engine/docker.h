@@ -15,6 +15,7 @@ struct docker_ways {
 	bool is_plain_tmpfs;  /* Podman knows no ids and no number of files there, but whose the container is */
 	/* Podman would raise both to numbers that not every host allows. 0: not said. */
 	uint64_t open_files, processes_of_user;
+	bool keeps_id;            /* Podman without root: the caller has his own id in the container */
 	const char *seccomp_path; /* Podman wants a file where Docker wants the text; NULL: the text */
 };
 /* The body of containers/create; NULL: memory ran out. */
@@ -66,7 +67,8 @@ struct docker_api {
 	char base[256];   /* "http://localhost" */
 	char prefix[32];  /* "/v1.41" */
 	bool is_local;
-	bool is_first; /* its headers tell who answers */
+	bool is_rootless; /* the socket is not root's: nor is the daemon */
+	bool is_first;    /* its headers tell who answers */
 	struct docker_version version;
 };
 struct docker_answer {

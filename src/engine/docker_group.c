@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "stream/engine.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -67,6 +68,47 @@ void docker_group_open(struct docker_group *group, int pid)
 	str_free_p(&text);
 	group->is_open = group->cgroup.dir[CG_MEMORY] >= 0 || group->cgroup.dir[CG_UNIFIED] >= 0;
 	group->cgroup.host = &group->host;
+}
+
+/* The number of a file, "max" and what is not there as none at all. */
+static uint64_t read_limit(int dir, const char *name)
+{
+	char text[64];
+	unsigned long long n;
+
+	if (dir < 0 || fd_read_file_at(dir, name, text, sizeof(text)) <= 0 || sscanf(text, "%llu", &n) != 1)
+		return UINT64_MAX;
+	return n;
+}
+
+/* Thousandths of a processor. */
+static uint64_t read_cpu_milli(const struct docker_group *g)
+{
+	unsigned long long quota, period = 0;
+	char text[64];
+
+	if (g->host.mode == CGROUP_V1) {
+		quota = read_limit(g->cgroup.dir[CG_CPU], "cpu.cfs_quota_us");
+		period = read_limit(g->cgroup.dir[CG_CPU], "cpu.cfs_period_us");
+	} else if (g->cgroup.dir[CG_UNIFIED] < 0 ||
+		   fd_read_file_at(g->cgroup.dir[CG_UNIFIED], "cpu.max", text, sizeof(text)) <= 0 ||
+		   sscanf(text, "%llu %llu", &quota, &period) != 2) {
+		return UINT64_MAX;
+	}
+	return !period || quota > UINT64_MAX / 1000 ? UINT64_MAX : quota * 1000 / period;
+}
+
+unsigned docker_group_lacks(const struct docker_group *g, const struct spec_limits *l)
+{
+	bool is_v1 = g->host.mode == CGROUP_V1;
+	const int *dir = g->cgroup.dir;
+	uint64_t memory =
+		is_v1 ? read_limit(dir[CG_MEMORY], "memory.limit_in_bytes") : read_limit(dir[CG_UNIFIED], "memory.max");
+	uint64_t pids = read_limit(dir[is_v1 ? CG_PIDS : CG_UNIFIED], "pids.max");
+
+	return (l->memory_bytes && memory > l->memory_bytes ? ENGINE_LACKS_MEMORY : 0u) |
+	       (l->processes && pids > l->processes ? ENGINE_LACKS_PROCESSES : 0u) |
+	       (l->cpu_milli && read_cpu_milli(g) > l->cpu_milli ? ENGINE_LACKS_CPU : 0u);
 }
 
 bool docker_group_read(const struct docker_group *group, struct cgroup_usage *ret_usage)

@@ -2,6 +2,7 @@
 #ifndef ENGINE_DOCKER_GROUP_H
 #define ENGINE_DOCKER_GROUP_H
 
+#include "engine/spec.h"
 #include "os/cgroup.h"
 
 struct docker_group {
@@ -10,6 +11,8 @@ struct docker_group {
 	bool is_open;
 };
 void docker_group_open(struct docker_group *group, int pid);
+/* ENGINE_LACKS_*: which of the limits the kernel does not know of. Daemons leave out what they cannot do, and not all of them say so. */
+unsigned docker_group_lacks(const struct docker_group *group, const struct spec_limits *limits);
 bool docker_group_read(const struct docker_group *group, struct cgroup_usage *ret_usage);
 void docker_group_close(struct docker_group *group);
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { CONNECT_MS = 5000, ANSWER_MS = 60000, PULL_MS = 3600000, LINE_MAX_BYTES = 65536 };
@@ -327,9 +328,12 @@ static int negotiate(struct docker_api *api, struct cordon_error *err)
 
 int docker_open(struct docker_api *api, struct driver *d, struct cordon_error *err)
 {
+	struct stat st;
+
 	*api = (struct docker_api){ .d = d };
 	if (find_daemon(api, err) < 0)
 		return -1;
+	api->is_rootless = api->socket[0] && stat(api->socket, &st) == 0 && st.st_uid != 0;
 	curl_global_init(CURL_GLOBAL_NOTHING);
 	api->curl = curl_easy_init();
 	if (!api->curl)

@@ -161,6 +161,8 @@ static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 			 "Mounts", mounts);
 	if (!host)
 		return NULL;
+	if (ways->keeps_id)
+		r |= json_object_set_new(host, "UsernsMode", json_string("keep-id"));
 	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways);
 	if (r < 0) {
 		json_decref(host);
@@ -220,7 +222,8 @@ static void take_header(const char *line, size_t len, const char *name, const ch
 
 	if (len <= skip || strncasecmp(line, name, skip) != 0)
 		return;
-	for (line += skip, len -= skip; len && n + 1 < size && (unsigned char)*line > ' ' && *line != 0x7f && !strchr(end, *line); len--)
+	for (line += skip, len -= skip;
+	     len && n + 1 < size && (unsigned char)*line > ' ' && *line != 0x7f && !strchr(end, *line); len--)
 		buf[n++] = *line++;
 	buf[n] = '\0';
 }

@@ -31,8 +31,24 @@ static int check_place(const char *text, struct cordon_error *err)
 		err, "the path was replaced meanwhile, or the daemon is on another machine or has mounts of its own");
 }
 
+/* An image says who is in which group, and an engine may believe it: on a host without a user namespace they are the host's. */
+static int check_groups(struct cordon_error *err)
+{
+	gid_t groups[64];
+	int n = getgroups(ARRAY_LEN(groups), groups);
+
+	for (int i = 0; i < n; i++)
+		if (groups[i] != getgid())
+			n = -1;
+	return n < 0 || getgid() == 0
+		       ? cordon_fail(err, CORDON_DENIED, 0, "the container has groups that nobody gave it")
+		       : 0;
+}
+
 int inner_check_places(const struct inner *n, struct cordon_error *err)
 {
+	if ((n->job.flags & STREAM_IMAGE_ENV) && check_groups(err) < 0)
+		return -1;
 	for (size_t i = 0; i < n->job.checks.n; i++)
 		if (check_place(n->job.checks.v[i], err) < 0)
 			return -1;

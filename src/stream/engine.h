@@ -67,6 +67,7 @@ enum {
 	ENGINE_LACKS_USERNS = 1 << 4,  /* root in the container, which nobody in it is, would be root outside */
 	ENGINE_LACKS_SECCOMP = 1 << 5, /* the engine's own filter; init's stands */
 	ENGINE_LACKS_INODES = 1 << 6,  /* tmpfs without a bound on files */
+	ENGINE_LACKS_OWNER = 1 << 7,   /* what it writes to a mount is not the caller's, nor whose the mount is */
 };
 
 struct engine_created {
