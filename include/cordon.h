@@ -200,6 +200,9 @@ struct cordon_io {
 	int tty_fd;     /* with job.tty: the terminal whose size is copied; -1 for none */
 	/* Each event of the network as it happens, from the calling thread, with `arg`; NULL: only gathered in the result. */
 	void (*connection)(void *arg, const struct cordon_connection *event);
+	/* How building the box goes where that takes long, such as pulling an image: one printable line, and bytes as far as they are known
+	 * (0: not). From the calling thread, with `arg`; NULL: not told. */
+	void (*progress)(void *arg, const char *text, uint64_t done_bytes, uint64_t total_bytes);
 };
 
 /* Nothing attached: `struct cordon_io io = CORDON_IO_INIT;`, then set what is wanted. Zero is a file descriptor. */

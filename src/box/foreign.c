@@ -199,6 +199,17 @@ static void on_numbers(struct foreign *f, const struct engine_exited *e)
 	f->cpu_check_us = clock_us() + (wait > LOOK_US ? wait : LOOK_US);
 }
 
+/* A front that does not listen misses a line. */
+static void tell_progress(struct foreign *f, const struct engine_progress *p)
+{
+	struct link_message m = { .type = LINK_PROGRESS,
+				  .progress = { .done_bytes = p->done_bytes, .total_bytes = p->total_bytes } };
+
+	snprintf(m.progress.text, sizeof(m.progress.text), "%.119s", p->text);
+	if (!f->front_gone)
+		(void)link_send_now(f->fds->front, &m);
+}
+
 static void from_driver(struct foreign *f)
 {
 	union engine_packet p = { 0 };
@@ -216,8 +227,9 @@ static void from_driver(struct foreign *f)
 		on_numbers(f, &p.exited);
 	} else if (p.type == ENGINE_ERROR && n == (ssize_t)sizeof(p.failed)) {
 		foreign_note(f, &p.failed.error);
-	} else if (p.type == ENGINE_PROGRESS && !f->is_created && !f->ending) {
+	} else if (p.type == ENGINE_PROGRESS && n == (ssize_t)sizeof(p.progress) && !f->is_created && !f->ending) {
 		f->deadline_us = clock_us() + SETUP_MS * 1000ULL; /* it is slow, and alive */
+		tell_progress(f, &p.progress);
 	}
 }
 

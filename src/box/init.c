@@ -180,6 +180,7 @@ static void serve_message(struct init *init, const struct link_message *m)
 	case LINK_EXITED:
 	case LINK_FILE:
 	case LINK_COLLECTED:
+	case LINK_PROGRESS:
 	case LINK_REPORT:
 		break; /* not for us */
 	}

@@ -149,6 +149,7 @@ static void from_init(struct keeper *k)
 	case LINK_SIGNAL:
 	case LINK_END:
 	case LINK_COLLECT:
+	case LINK_PROGRESS:
 	case LINK_REPORT:
 		break; /* not from init */
 	}

@@ -24,6 +24,8 @@ static size_t link_size(enum link_type type)
 		return head + sizeof(int);
 	case LINK_FILE:
 		return head + sizeof(struct link_file);
+	case LINK_PROGRESS:
+		return head + sizeof(struct link_progress);
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_TTY:

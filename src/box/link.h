@@ -26,6 +26,7 @@ enum link_type {
 	LINK_COLLECT,   /* keeper -> init: send the files of --out */
 	LINK_FILE,      /* init -> keeper -> front, with fd for a regular file */
 	LINK_COLLECTED, /* init -> keeper -> front: no more files */
+	LINK_PROGRESS,  /* keeper -> front: building takes a while */
 	LINK_REPORT,    /* keeper -> front: the end; a struct link_report follows as a message of its own */
 };
 
@@ -45,6 +46,11 @@ struct link_file {
 	uint32_t mode;  /* S_IFMT and permission bits */
 	uint64_t size;
 	char name[256]; /* one component; empty at depth 0 */
+};
+
+struct link_progress {
+	uint64_t done_bytes, total_bytes;
+	char text[120];
 };
 
 enum { LINK_DENIALS = 32, LINK_DENIAL_TEXT = 160 };
@@ -77,6 +83,7 @@ struct link_message {
 		int signal;
 		enum link_reason reason;
 		struct link_file file;
+		struct link_progress progress;
 	};
 };
 

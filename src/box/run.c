@@ -226,6 +226,11 @@ static bool from_keeper(struct front *f)
 	case LINK_FILE:
 		collect_file(&f->collect, &m.file, fd);
 		break;
+	case LINK_PROGRESS:
+		m.progress.text[sizeof(m.progress.text) - 1] = '\0';
+		if (f->io.progress)
+			f->io.progress(f->io.arg, m.progress.text, m.progress.done_bytes, m.progress.total_bytes);
+		break;
 	case LINK_REPORT:
 		f->reported = link_receive_report(f->keeper, &f->report) == 0;
 		if (!f->reported)

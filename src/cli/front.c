@@ -9,10 +9,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { IMPATIENCE_US = 2000000 };
+enum { IMPATIENCE_US = 2000000, PROGRESS_US = 100000 };
 
 static const int forwarded_signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM };
 static int signal_pipe = -1;
@@ -25,6 +26,8 @@ struct front {
 	int failed;  /* errno of another failure to write it */
 	int log;     /* -1: none */
 	int log_failed;
+	bool has_progress;    /* a line of it stands on the terminal */
+	uint64_t progress_us; /* when */
 };
 
 static void send_byte(int sig)
@@ -77,6 +80,33 @@ static void catch_signals(bool tty)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+static void clear_progress(struct front *front)
+{
+	if (front->has_progress)
+		(void)cli_write(STDERR_FILENO, "\r\033[K", 4);
+	front->has_progress = false;
+}
+
+/* On one line of the terminal, and not so often that it flickers. */
+static void front_progress(void *arg, const char *text, uint64_t done_bytes, uint64_t total_bytes)
+{
+	struct front *front = arg;
+	uint64_t now_us = clock_us();
+	char line[256], done[32], total[32];
+	int n;
+
+	if (now_us - front->progress_us < PROGRESS_US)
+		return;
+	if (total_bytes)
+		n = snprintf(line, sizeof(line), "\r\033[K%.60s %s of %s", text, str_size(done_bytes, done),
+			     str_size(total_bytes, total));
+	else
+		n = snprintf(line, sizeof(line), "\r\033[K%.78s", text);
+	(void)cli_write(STDERR_FILENO, line, (size_t)n);
+	front->has_progress = true;
+	front->progress_us = now_us;
+}
+
 static int front_output(void *arg, enum cordon_stream stream, const void *data, size_t len)
 {
 	struct front *front = arg;
@@ -84,6 +114,7 @@ static int front_output(void *arg, enum cordon_stream stream, const void *data, 
 
 	if (front->broken || front->failed || cli_interrupted)
 		return -1;
+	clear_progress(front);
 	rc = cli_write(stream == CORDON_STDERR && !front->tty ? STDERR_FILENO : STDOUT_FILENO, data, len);
 	front->broken = rc == -EPIPE;
 	if (rc < 0 && !front->broken && !cli_interrupted)
@@ -145,6 +176,7 @@ int cli_front(const struct cli_job *job, const struct cli_request *request)
 		.output = request->json ? NULL : front_output,
 		.arg = &front,
 		.connection = request->log ? front_connection : NULL,
+		.progress = isatty(STDERR_FILENO) && !request->quiet ? front_progress : NULL,
 		.tty_fd = request->tty ? cli_term_find() : -1,
 	};
 	int control[2], status, rc;
@@ -161,6 +193,7 @@ int cli_front(const struct cli_job *job, const struct cli_request *request)
 	if (request->tty && !request->json && !job->stdin_used)
 		cli_term_raw(STDIN_FILENO);
 	rc = cordon_run(job->plan, &io, &result, &err);
+	clear_progress(&front);
 	cli_term_restore();
 	status = rc < 0 ? cli_fail(&err, request->json) : front_finish(&front, result, request);
 	cordon_result_free(result);

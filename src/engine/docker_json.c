@@ -331,7 +331,8 @@ bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner
 bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress, char error[DOCKER_TEXT_MAX])
 {
 	json_t *json = json_loadb(line, len, 0, NULL), *detail = json_object_get(json, "progressDetail");
-	bool failed = take_text(json, "error", error, DOCKER_TEXT_MAX);
+	bool failed = take_text(json, "error", error, DOCKER_TEXT_MAX) ||
+		      take_text(json, "message", error, DOCKER_TEXT_MAX);
 
 	*progress = (struct engine_progress){ .type = ENGINE_PROGRESS,
 					      .done_bytes = take_number(detail, "current"),
