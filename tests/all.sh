@@ -74,7 +74,7 @@ if [ $me = root ]; then
 	mkdir "$copy/build" "$copy/tmp"
 	cp -rL build/test "$copy/build/"
 	cp -L "${CORDON:-build/cordon}" "$copy/build/cordon"
-	for program in "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-{egress,egress-tls,image}; do cp "$program" "$copy/build/"; done
+	for program in "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-{egress,egress-tls,image,engine,engine-docker,init}; do cp "$program" "$copy/build/"; done
 	cp -r tests tools profiles "$copy/"
 	[ ! -d man ] || cp -r man examples include "$copy/"
 	chown -R "$user": "$copy"

@@ -4,6 +4,7 @@
 #include "base/fd.h"
 #include "base/libexec.h"
 #include "os/process.h"
+#include "os/subid.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,6 +64,15 @@ static void ask_version(const char *program, char *ret, size_t size)
 		snprintf(ret, size, "%.*s", (int)strcspn(word + 8, " \n"), word + 8);
 }
 
+/* A container of an ordinary user has two ids, where we make its root. */
+static bool has_ids(const struct engine *e)
+{
+	uid_t subuid;
+	gid_t subgid;
+
+	return geteuid() == 0 || !e->makes_root || subid_find(geteuid(), &subuid, &subgid) == 0;
+}
+
 static void probe_one(const struct engine *e, struct engine_finding *ret)
 {
 	auto_free char *driver = e->driver ? libexec_find(e->driver) : NULL, *init = libexec_find("cordon-init");
@@ -78,11 +88,11 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 		snprintf(ret->detail, sizeof(ret->detail), "%s: not installed", e->about);
 	} else {
 		ask_version(program, version, sizeof(version));
-		ret->works = geteuid() == 0 && driver && init;
+		ret->works = has_ids(e) && driver && init;
 		snprintf(ret->detail, sizeof(ret->detail), "%s, %s (%s)%s", e->about, version, program,
 			 !driver || !init ? ": its driver or cordon-init is missing"
 			 : ret->works     ? ""
-					  : ": driven as root only");
+					  : ": a user needs subordinate ids (/etc/subuid, /etc/subgid, newuidmap)");
 	}
 }
 

@@ -134,7 +134,12 @@ static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *
 		if ((lacks & rows[i].bit) && rows[i].matters) {
 			cordon_fail(err, CORDON_UNAVAILABLE, 0, "%s cannot hold %s on this host", f->plan->engine->name,
 				    rows[i].what);
-			(void)fail_hint(err, "see `cordon doctor`; --engine native watches what the kernel cannot");
+			(void)fail_hint(err,
+					f->plan->as_root
+						? "see `cordon doctor`; --engine native watches what the kernel cannot"
+						: "systemd-run --user --scope -p Delegate=yes cordon run … gives "
+						  "control groups to a "
+						  "user; --engine native watches what the kernel cannot");
 			return fail_step(err, "engine");
 		}
 	return 0;

@@ -1,7 +1,7 @@
 /*
  * Starting a foreign box: its root, laid out as a native one's in a mount namespace of the keeper's own, so that files mean the same and
  * nothing of it outlives the keeper and its children; the specification for the driver; the driver; the job for init. Runs in the keeper,
- * as root.
+ * as root; for an ordinary user's box the root and the specification are made in the stage (foreign_user.c).
  */
 #include "box/foreign_state.h"
 
@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -28,7 +29,7 @@
 
 /* ---- the root ---- */
 
-static int lay_root(struct foreign *f, struct cordon_error *err)
+int foreign_lay_root(struct foreign *f, struct cordon_error *err)
 {
 	/* Not /run, where runtimes have their state; the programs that are still to be executed must stay in sight. */
 	static const char *const all[] = { "/boot", "/root", "/srv", "/mnt" };
@@ -130,9 +131,22 @@ static void spec_netns(struct json *j, const struct foreign *f)
 	json_string(j, "netns", path);
 }
 
+/* A user's driver is root of its namespace, and must not take itself for the host's. */
+static void spec_dir(struct json *j, const struct cordon_plan *p)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	auto_free char *dir = runtime && runtime[0] == '/'
+				      ? str_printf("%s/cordon-engine", runtime)
+				      : str_printf("/tmp/cordon-engine-%u", (unsigned)p->caller_uid);
+
+	if (!p->as_root)
+		json_string(j, "dir", dir);
+}
+
 static void spec_root(struct json *j, const struct foreign *f)
 {
 	json_string(j, "rootfs", f->root);
+	spec_dir(j, f->plan);
 	json_uint(j, "uid", f->plan->engine->own_kernel ? 0 : PLAN_UID);
 	json_uint(j, "gid", f->plan->engine->own_kernel ? 0 : PLAN_GID);
 	spec_mounts(j, f);
@@ -144,7 +158,7 @@ static void spec_root(struct json *j, const struct foreign *f)
 }
 
 /* A runtime gets no filter of its own: of two filters the one that says "errno" wins over the one that tells, and init's is the narrower. */
-static int write_spec(const struct foreign *f)
+int foreign_write_spec(const struct foreign *f)
 {
 	auto_close int fd = memfd_create("cordon-engine", MFD_CLOEXEC);
 	struct json j = { 0 };
@@ -169,7 +183,7 @@ static int write_spec(const struct foreign *f)
 
 /* ---- the driver ---- */
 
-static _Noreturn void become_driver(const struct foreign *f, const int from[3])
+_Noreturn void foreign_become_driver(const struct foreign *f, const int from[3])
 {
 	static const int to[] = { ENGINE_FD_SPEC, ENGINE_FD_STREAM, ENGINE_FD_CONTROL };
 	char *const argv[] = { (char *)(uintptr_t)f->plan->engine->driver, (char *)(uintptr_t)f->plan->engine->name,
@@ -196,8 +210,8 @@ static _Noreturn void become_driver(const struct foreign *f, const int from[3])
 
 static int spawn(struct foreign *f, struct cordon_error *err)
 {
-	auto_close int spec = write_spec(f), their_stream = -1, their_control = -1;
-	int stream[2], control[2], r = spec < 0 ? spec : 0;
+	auto_close int spec = foreign_has_stage(f) ? -1 : foreign_write_spec(f), their_stream = -1, their_control = -1;
+	int stream[2], control[2], r = spec < 0 && !foreign_has_stage(f) ? spec : 0;
 
 	if (r == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, stream) < 0)
 		r = -errno;
@@ -211,21 +225,29 @@ static int spawn(struct foreign *f, struct cordon_error *err)
 		their_control = control[1];
 		r = fd_set_nonblock(f->stream, true);
 	}
+	if (r == 0 && foreign_has_stage(f))
+		return foreign_clone_stage(f, their_stream, their_control, err);
 	if (r == 0)
 		r = process_clone(0, &f->driver);
 	if (r == 0 && f->driver < 0)
-		become_driver(f, (int[]){ spec, their_stream, their_control });
+		foreign_become_driver(f, (int[]){ spec, their_stream, their_control });
 	if (r > 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "start the driver of %s", f->plan->engine->name);
 	return fail_step(err, "engine");
 }
 
+static int lay_out(struct foreign *f, struct cordon_error *err)
+{
+	if (!f->plan->engine->makes_root)
+		return foreign_shelve(f, err);
+	return foreign_has_stage(f) ? 0 : foreign_lay_root(f, err);
+}
+
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
 	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
-	    (f->plan->engine->makes_root ? lay_root(f, err) : foreign_shelve(f, err)) < 0 ||
-	    foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
+	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;

@@ -79,6 +79,13 @@ static inline bool foreign_is_full(const struct foreign *f)
 /* foreign_start.c */
 int foreign_start(struct foreign *f, struct cordon_error *err);
 void foreign_send_job(struct foreign *f); /* queued for init */
+int foreign_lay_root(struct foreign *f, struct cordon_error *err);
+int foreign_write_spec(const struct foreign *f); /* a memfd, or -errno */
+_Noreturn void foreign_become_driver(const struct foreign *f, const int from[3]);
+
+/* foreign_user.c: where an ordinary user's root is laid out, the driver in a user namespace of its own, where it lays the root out first */
+bool foreign_has_stage(const struct foreign *f);
+int foreign_clone_stage(struct foreign *f, int stream, int control, struct cordon_error *err);
 
 /* foreign_image.c: engines with images of their own */
 struct json;

@@ -173,7 +173,8 @@ static int map_ids(struct keeper *k, struct cordon_error *err)
 	if (!(p->layers & LAYER_BIT(USERNS)))
 		return 0;
 	if (p->subuids)
-		r = subid_map(k->init_pid, PLAN_UID, p->caller_uid, p->subuid, PLAN_GID, p->caller_gid, p->subgid);
+		r = subid_map(k->init_pid, &(struct subid_pair){ PLAN_UID, p->caller_uid, 0, p->subuid, 0 },
+			      &(struct subid_pair){ PLAN_GID, p->caller_gid, 0, p->subgid, 0 });
 	else if (p->as_root)
 		r = userns_write_maps(k->init_pid, root_uids, 2, root_uids, 2, false);
 	else

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "os/process.h"
 #include "os/subid.h"
+#include "os/userns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,9 +42,9 @@ struct oci {
 	bool is_runc, is_gvisor;
 };
 
-static bool is_hybrid(const struct cgroup_host *host)
+static bool is_hybrid(void)
 {
-	return host->mode == CGROUP_V1 && access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0;
+	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0;
 }
 
 /* ---- the group ---- */
@@ -177,7 +178,8 @@ static int write_config(struct oci *o, struct cordon_error *err)
 	int r = choose_ids(o, &c, err);
 
 	snprintf(path, sizeof(path), "%s%s", is_at_top(&o->host) ? "/cordon/" : "", o->d->spec.owner);
-	if (o->is_runc && o->has_cgroup)
+	/* Without rights over every tree it must not be given one. */
+	if (o->is_runc && o->has_cgroup && !userns_is_own())
 		c.cgroups_path = path;
 	if (r == 0) {
 		config = oci_config_new(&c);
@@ -221,8 +223,7 @@ static void fill_call(const struct oci *o, struct oci_call *call, const char *co
 				   .argv = argv,
 				   .stdio = -1,
 				   .hide_settings = o->is_gvisor && o->d->spec.netns,
-				   .hide_unified =
-					   geteuid() == 0 && strcmp(o->d->engine, "crun") == 0 && is_hybrid(&o->host) };
+				   .hide_unified = geteuid() == 0 && strcmp(o->d->engine, "crun") == 0 && is_hybrid() };
 }
 
 static int start_runtime(struct oci *o, struct cordon_error *err)
@@ -246,7 +247,7 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 	call.driver = o->d;
 	call.said = said;
 	call.said_size = sizeof(said);
-	call.cgroup = o->has_cgroup && (!o->is_runc || !is_at_top(&o->host)) ? &o->cgroup : NULL;
+	call.cgroup = o->has_cgroup && !(o->is_runc && (is_at_top(&o->host) || userns_is_own())) ? &o->cgroup : NULL;
 	r = oci_call(&call);
 	if (r == 0)
 		return 0;
@@ -313,6 +314,16 @@ static int start_somehow(struct oci *o, struct cordon_error *err)
 	return -1;
 }
 
+/* runc without rights over every tree makes groups where it can, and refuses to be told which. init is taken out of them into ours,
+ * before it has a child. */
+static int fetch_init(struct oci *o, long pid, struct cordon_error *err)
+{
+	for (int t = 0; t < CG_TREES; t++)
+		if (o->cgroup.procs[t] >= 0 && dprintf(o->cgroup.procs[t], "%ld", pid) < 0)
+			return cordon_fail(err, CORDON_SYSTEM, errno, "move the container into its control group");
+	return 0;
+}
+
 static int find_init(struct oci *o, struct cordon_error *err)
 {
 	char text[32];
@@ -326,7 +337,7 @@ static int find_init(struct oci *o, struct cordon_error *err)
 	if (o->proc < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "find the container's process %ld", pid);
 	o->d->created.init_pid = (int32_t)pid;
-	return 0;
+	return o->is_runc && o->has_cgroup && userns_is_own() ? fetch_init(o, pid, err) : 0;
 }
 
 /* "crun 1.8.1", "runsc 20221219.0 (ptrace)" */

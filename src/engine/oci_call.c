@@ -34,6 +34,14 @@ static int hide_settings(void)
 	return 0;
 }
 
+static int hide_unified(void)
+{
+	if (umount2(UNIFIED, MNT_DETACH) == 0 || errno == ENOENT)
+		return 0;
+	/* In a user namespace the host's mounts are locked: it is covered. */
+	return mount("none", UNIFIED, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k");
+}
+
 /* Needs: root. Takes away: what is hidden, and that mounts made outside from now on are seen. */
 static int hide(const struct oci_call *call)
 {
@@ -41,7 +49,7 @@ static int hide(const struct oci_call *call)
 		return 0;
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return -errno;
-	if (call->hide_unified && umount2(UNIFIED, MNT_DETACH) < 0 && errno != EINVAL && errno != ENOENT)
+	if (call->hide_unified && hide_unified() < 0)
 		return -errno;
 	if (call->hide_settings)
 		return hide_settings();

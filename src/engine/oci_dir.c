@@ -31,11 +31,13 @@ static int fail(struct cordon_error *err, int errnum, const char *what, const ch
 	return cordon_fail(err, CORDON_SYSTEM, errnum, "%s '%s'", what, path);
 }
 
-static void find_top(char *buf, size_t size)
+static void find_top(const struct driver *d, char *buf, size_t size)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 
-	if (geteuid() == 0)
+	if (d->spec.dir && strlen(d->spec.dir) < size)
+		snprintf(buf, size, "%s", d->spec.dir);
+	else if (geteuid() == 0)
 		snprintf(buf, size, "/run/cordon-engine");
 	else if (runtime && runtime[0] == '/' && strlen(runtime) < size / 2)
 		snprintf(buf, size, "%s/cordon-engine", runtime);
@@ -62,7 +64,7 @@ int oci_dir_make(struct oci_dir *dir, const struct driver *d, struct cordon_erro
 	char sub[512];
 	int r;
 
-	find_top(dir->top, sizeof(dir->top));
+	find_top(d, dir->top, sizeof(dir->top));
 	r = make_top(dir->top);
 	if (r < 0)
 		return fail(err, -r, "make", dir->top);
@@ -298,7 +300,7 @@ void oci_dir_sweep(const struct driver *d)
 	int seen = 0;
 	DIR *dir;
 
-	find_top(top, sizeof(top));
+	find_top(d, top, sizeof(top));
 	if (make_top(top) < 0)
 		return;
 	dir = opendir(top);

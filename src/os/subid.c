@@ -63,18 +63,31 @@ int subid_find(uid_t uid, uid_t *ret_subuid, gid_t *ret_subgid)
 	return find_range("/etc/subgid", uid, ret_subgid);
 }
 
-static int start_helper(const char *helper, pid_t pid, unsigned inside, unsigned outside, unsigned sub, int *ret_pidfd)
+static int start_helper(const char *helper, pid_t pid, const struct subid_pair *ids, int *ret_pidfd)
 {
-	char numbers[4][16];
-	char *const argv[] = { (char *)(uintptr_t)helper, numbers[0], numbers[1],      numbers[2], (char[]){ "1" },
-			       (char[]){ "0" },           numbers[3], (char[]){ "1" }, NULL };
+	char numbers[7][16], one[] = "1";
+	char *const argv[] = { (char *)(uintptr_t)helper,
+			       numbers[0],
+			       numbers[1],
+			       numbers[2],
+			       one,
+			       numbers[3],
+			       numbers[4],
+			       one,
+			       ids->next_inside ? numbers[5] : NULL,
+			       numbers[6],
+			       one,
+			       NULL };
 	char *const env[] = { NULL };
 	pid_t child;
 
 	snprintf(numbers[0], sizeof(numbers[0]), "%d", (int)pid);
-	snprintf(numbers[1], sizeof(numbers[1]), "%u", inside);
-	snprintf(numbers[2], sizeof(numbers[2]), "%u", outside);
-	snprintf(numbers[3], sizeof(numbers[3]), "%u", sub);
+	snprintf(numbers[1], sizeof(numbers[1]), "%u", ids->inside);
+	snprintf(numbers[2], sizeof(numbers[2]), "%u", ids->outside);
+	snprintf(numbers[3], sizeof(numbers[3]), "%u", ids->sub_inside);
+	snprintf(numbers[4], sizeof(numbers[4]), "%u", ids->sub_outside);
+	snprintf(numbers[5], sizeof(numbers[5]), "%u", ids->next_inside);
+	snprintf(numbers[6], sizeof(numbers[6]), "%u", ids->sub_outside + 1);
 	child = process_clone(0, ret_pidfd);
 	if (child == 0) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -95,11 +108,11 @@ static int await(int *pidfd)
 	return r < 0 ? r : WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
 }
 
-int subid_map(pid_t pid, uid_t inside_uid, uid_t uid, uid_t subuid, gid_t inside_gid, gid_t gid, gid_t subgid)
+int subid_map(pid_t pid, const struct subid_pair *uids, const struct subid_pair *gids)
 {
 	int users = -1, groups = -1;
-	int r = start_helper(uid_helper, pid, inside_uid, uid, subuid, &users);
-	int s = r < 0 ? r : start_helper(gid_helper, pid, inside_gid, gid, subgid, &groups);
+	int r = start_helper(uid_helper, pid, uids, &users);
+	int s = r < 0 ? r : start_helper(gid_helper, pid, gids, &groups);
 
 	if (users >= 0)
 		r = await(&users);

@@ -6,7 +6,13 @@
 
 /* The first id of each of the user's ranges; -ENOENT where there is none, or no helpers. */
 int subid_find(uid_t uid, uid_t *ret_subuid, gid_t *ret_subgid);
-/* Maps inside_uid to the caller and 0 to the subordinate id, for users and groups, both helpers at once. 0 or -errno. */
-int subid_map(pid_t pid, uid_t inside_uid, uid_t uid, uid_t subuid, gid_t inside_gid, gid_t gid, gid_t subgid);
+/* Ids of a user namespace: the caller's own and a subordinate one, or two. */
+struct subid_pair {
+	unsigned inside, outside;         /* the caller */
+	unsigned sub_inside, sub_outside; /* the subordinate id */
+	unsigned next_inside;             /* the one after it; 0: is not wanted */
+};
+/* Maps them for users and for groups, with both helpers at once. Needs: to be outside of the namespace. 0 or -errno. */
+int subid_map(pid_t pid, const struct subid_pair *uids, const struct subid_pair *gids);
 
 #endif

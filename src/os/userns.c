@@ -38,6 +38,16 @@ int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, 
 	return r < 0 ? r : write_map(pid, "gid_map", gids, gid_count);
 }
 
+bool userns_is_own(void)
+{
+	unsigned inside, outside, count;
+	char text[256];
+
+	return fd_read_file_at(AT_FDCWD, "/proc/self/uid_map", text, sizeof(text)) > 0 &&
+	       (sscanf(text, "%u %u %u", &inside, &outside, &count) != 3 || inside != 0 || outside != 0 ||
+		count != 0xffffffffU);
+}
+
 /* A process that has the namespace open until the other end of its pipe is closed, be it by our death. */
 static _Noreturn void hold(int lifeline[2])
 {

@@ -12,6 +12,8 @@ struct id_range {
 /* Writes the maps of process pid. With deny_setgroups (an ordinary user must), groups cannot be changed inside. */
 int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, const struct id_range *gids,
 		      size_t gid_count, bool deny_setgroups);
+/* This process is in one that is not the host's: its root has rights over what is mapped, and nothing else. */
+bool userns_is_own(void);
 /* A namespace fd that serves only as the map of an idmapped mount; as many ranges of groups as of users. */
 int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, size_t count);
 

@@ -3,6 +3,7 @@
 
 #include "base/libexec.h"
 #include "base/path.h"
+#include "os/subid.h"
 #include "plan/mounts.h"
 
 #include <errno.h>
@@ -74,6 +75,19 @@ static int find_program(const char *name, char **ret, struct cordon_error *err)
 	return fail_hint(err, "`make install` puts it into libexec/cordon; in a build tree it lies beside the command");
 }
 
+/* An ordinary user's container has two ids: its root, which nobody in it is, is a subordinate one. */
+static int check_user(struct cordon_plan *plan, struct cordon_error *err)
+{
+	if (subid_find(geteuid(), &plan->subuid, &plan->subgid) == 0)
+		return 0;
+	cordon_fail(
+		err, CORDON_UNAVAILABLE, 0,
+		"engine '%s' needs subordinate ids: none for this user in /etc/subuid and /etc/subgid, or no newuidmap",
+		plan->engine->name);
+	return fail_hint(
+		err, "install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
+}
+
 int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	plan->engine = &engines[policy_num(policy, OPT_ENGINE)];
@@ -86,11 +100,8 @@ int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *po
 			    plan->engine->name);
 		return fail_hint(err, "use --level container, or --engine native");
 	}
-	if (geteuid() != 0 && plan->engine->makes_root) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' is only driven as root so far",
-			    plan->engine->name);
-		return fail_hint(err, "an ordinary user has --engine native");
-	}
+	if (geteuid() != 0 && plan->engine->makes_root && check_user(plan, err) < 0)
+		return -1;
 	if (find_program(plan->engine->driver, &plan->driver, err) < 0)
 		return -1;
 	return find_program("cordon-init", &plan->init, err);
@@ -140,6 +151,8 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		const char *what, *instead;
 	} rows[] = {
 		{ plan->network.is_on && !plan->engine->network, "a network (network.mode)", "--net none" },
+		{ plan->network.is_on && plan->engine->makes_root && !plan->as_root,
+		  "a network (network.mode) to an ordinary user", "--net none" },
 		{ !plan->engine->makes_root && plan->rates_needed, "limits.disk_read and limits.disk_write",
 		  "leave them as they are" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",

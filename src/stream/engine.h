@@ -30,6 +30,8 @@
  *               ordinary user uid and gid are mapped to the caller
  *   netns       string   crun, runc, runsc: path of a network namespace that the container gets instead of a new one (gVisor takes its
  *               links, addresses and routes over)
+ *   dir         string   crun, runc, runsc: where the directories of containers lie; default /run/cordon-engine for root, else below the
+ *               runtime directory
  *   runtime     string   path of the runtime's program; default: found in PATH and the system's directories
  *   platform    string   runsc: systrap, ptrace or kvm; default: the first that works
  */

@@ -3,7 +3,9 @@
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 levels container
 need python3 busybox
-[ "$ME" = root ] || [ "${HAS_DAEMON:-}" ] || skip_all "engines are driven as root only"
+[ "$ME" = root ] || [ "${HAS_DAEMON:-}" ] || [ "${CORDON_GROUPS:-}" ] || skip_all "for an ordinary user tests/engine/user.sh makes groups, and then calls this"
+containers=/run/cordon-engine
+[ "$ME" = root ] || containers=${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR/cordon-engine} containers=${containers:-/tmp/cordon-engine-$(id -u)}
 FLAGS=() # of every run
 
 gvisor() { [ "$ENGINE" = runsc ]; } # a kernel of its own: no Landlock, no listeners, and the host does not see its processes
@@ -16,14 +18,14 @@ orphans() { # of names that end in an owner's, those whose keeper is gone: other
 }
 left() { # what is left of a container: directories, groups, processes, mounts
 	{
-		find /run/cordon-engine -mindepth 1 -maxdepth 1 -name 'cordon-*'
+		find "$containers" -mindepth 1 -maxdepth 1 -name 'cordon-*'
 		find /sys/fs/cgroup -mindepth 1 -maxdepth 4 -type d -name 'cordon-[0-9]*'
 	} 2>/dev/null | orphans
 	pgrep -af '^runsc-(sandbox|gofer) ' | sed -n 's|.*\(/cordon-[0-9]*-[0-9]*-[0-9a-f]*\).*|\1|p' | orphans
 	ps -eo stat=,ppid=,comm= | while read -r state parent name; do # of drivers, those that no keeper and no test has
 		case $state$name in Z*) ;; *cordon-engine*) grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name" ;; esac
 	done
-	grep -E 'cordon-(engine|[0-9]+-)' /proc/mounts | grep -v cgroup
+	sed -n 's|^[^ ]* \([^ ]*/cordon-[0-9]*-[0-9]*-[0-9a-f]*\).*|\1|p' /proc/mounts | orphans
 }
 # until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.
 until_gone() {
@@ -72,14 +74,18 @@ for i in range(20):
 files() {
 	mkdir "$WORK/ro" "$WORK/rw" "$WORK/out"
 	echo given >"$WORK/ro/file"
-	chown 1234 "$WORK/rw"
+	local owner
+	owner=$(id -u)
+	[ "$ME" != root ] || owner=1234
+	chown "$owner" "$WORK/rw"
 	is "$(box --ro "$WORK/ro:/data" -- cat /data/file)" given "what is given can be read"
 	refused "but not written" box --ro "$WORK/ro:/data" -- touch /data/new
 	ok "a writable mount is the payload's" box --rw "$WORK/rw:/work" -- sh -c 'echo made >/work/new'
 	is "$(cat "$WORK/rw/new"; stat -c %u "$WORK/rw/new")" "made
-1234" "and its files belong to who owned it"
+$owner" "and its files belong to who owned it"
 	ok "files in and out" box --in "$WORK/ro:/home/agent/in" --out "/home/agent/out:$WORK/out/tree" -- \
 		sh -c 'mkdir -p out/sub && cp in/file out/sub/copy && chmod 0 out/sub/copy'
+	chmod u+r "$WORK/out/tree/sub/copy"
 	is "$(cat "$WORK/out/tree/sub/copy")" given "arrive"
 	refused "the host's files are not there" box -- test -e /etc/shadow
 	refused "nor is the root writable" box -- touch /usr/x
@@ -111,16 +117,16 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connect
 ends() {
 	local pid
 	until_gone "nothing is left of all that"
-	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" -- sh -c 'echo runs; sleep 4321' >"$WORK/said" &
+	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" -- sh -c 'echo runs; sleep 4321'"$$" >"$WORK/said" &
 	pid=$!
 	for _ in $(seq 100); do [ -s "$WORK/said" ] && break; sleep 0.1; done
-	gvisor || ok "one is running" pgrep -f '^sleep 4321$'
+	gvisor || ok "one is running" pgrep -f "^sleep 4321$$\$"
 	is "$(cat "$WORK/said")" runs "and says so"
 	# timeout, cordon and its keeper at once, by their pids
 	kill -9 $(pgrep -P "$pid") $(pgrep -P "$(pgrep -P "$pid" | head -1)") "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	until_gone "and after cordon and its keeper were killed nothing is"
-	refused "its payload, least of all" pgrep -f '^sleep 4321$'
+	refused "its payload, least of all" pgrep -f "^sleep 4321$$\$"
 }
 
 refusals() {

@@ -11,9 +11,5 @@ for engine in docker podman; do
 	like "$ERR" "start it" "is told the remedy"
 done
 status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
-if [ "$ME" = user ]; then
-	status 125 "an ordinary user has no other engine" "$CORDON" run --engine crun -- true
-	like "$ERR" "only driven as root" "and is told"
-fi
 is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" native "control: our own is there"
 done_testing
