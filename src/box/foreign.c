@@ -255,6 +255,8 @@ static void from_front(struct foreign *f)
 		foreign_end(f);
 	} else if (m.type == LINK_SIGNAL) {
 		foreign_signal(f, m.signal);
+	} else if (m.type == LINK_WINDOW) {
+		foreign_set_window(f, m.window);
 	} else if (m.type == LINK_END && f->report->has_exit) {
 		f->cut_short = true; /* what is cut short is the copying out, which the front notices */
 	} else if (m.type == LINK_END) {
@@ -466,7 +468,7 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 			      .deadline_us = UINT64_MAX };
 	(void)fd_set_nonblock(f.outputs[0], true);
 	(void)fd_set_nonblock(f.outputs[1], true);
-	if (foreign_start(&f, &report->error) == 0)
+	if (foreign_open_terminal(&f, &report->error) == 0 && foreign_start(&f, &report->error) == 0)
 		watch(&f);
 	else
 		foreign_net_explain(&f, &report->error);

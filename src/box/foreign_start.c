@@ -292,10 +292,11 @@ void foreign_send_job(struct foreign *f)
 		.flags = (p->seccomp.strict ? STREAM_STRICT : 0u) |
 			 (p->layers & LAYER_BIT(LANDLOCK) ? STREAM_LANDLOCK : 0u) |
 			 (p->engine->tells_denials ? STREAM_NOTIFY_NEEDED : 0u) |
-			 (p->engine->makes_root ? 0u : STREAM_IMAGE_ENV),
+			 (p->engine->makes_root ? 0u : STREAM_IMAGE_ENV) | (p->tty ? STREAM_TTY : 0u),
 		.open_files = p->limits.open_files,
 		.file_size_bytes = p->limits.file_size_bytes,
 		.cpu_seconds = (p->limits.cpu_time_ms + 999) / 1000 + 1,
+		.window = f->window,
 		.uid = p->engine->own_kernel ? PLAN_UID : 0,
 		.gid = p->engine->own_kernel ? PLAN_GID : 0,
 		.processes = !f->counts_processes    ? 0

@@ -61,6 +61,7 @@ struct foreign {
 	bool has_base, is_created, is_ready, has_job, wants_numbers;
 	bool counts_processes; /* the engine does not: init does, by rlimit, which holds where ids are the box's own */
 	bool ending, in_grace, front_gone, collected, cut_short, swept;
+	uint32_t window; /* of the terminal: rows << 16 | columns; 0: unknown */
 	unsigned force; /* how hard it was ended so far */
 	struct foreign_net net;
 	struct foreign_copy copy;
@@ -111,6 +112,10 @@ int foreign_net_made(struct foreign *f, struct cordon_error *err);
 void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
 void foreign_net_lost(struct foreign *f);
 void foreign_net_done(struct foreign *f);
+
+/* foreign_tty.c: nothing where the plan has no terminal */
+int foreign_open_terminal(struct foreign *f, struct cordon_error *err);
+void foreign_set_window(struct foreign *f, uint32_t window);
 
 /* foreign.c */
 void foreign_note(struct foreign *f, const struct cordon_error *err); /* the first one counts */

@@ -241,6 +241,7 @@ static int take_frame(struct foreign *f, const struct frame *frame, struct cordo
 	case FRAME_SIGNAL:
 	case FRAME_END:
 	case FRAME_COLLECT:
+	case FRAME_WINDOW:
 	case FRAME_TYPES:
 		break; /* not from init */
 	}

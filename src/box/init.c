@@ -176,6 +176,7 @@ static void serve_message(struct init *init, const struct link_message *m)
 	case LINK_CGROUP:
 	case LINK_ERROR:
 	case LINK_TTY:
+	case LINK_WINDOW:
 	case LINK_STARTED:
 	case LINK_EXITED:
 	case LINK_FILE:

@@ -147,6 +147,7 @@ static void from_init(struct keeper *k)
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_SIGNAL:
+	case LINK_WINDOW:
 	case LINK_END:
 	case LINK_COLLECT:
 	case LINK_PROGRESS:

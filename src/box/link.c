@@ -20,6 +20,7 @@ static size_t link_size(enum link_type type)
 	case LINK_EXITED:
 		return head + sizeof(struct link_exit);
 	case LINK_SIGNAL:
+	case LINK_WINDOW:
 	case LINK_END:
 		return head + sizeof(int);
 	case LINK_FILE:

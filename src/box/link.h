@@ -22,6 +22,7 @@ enum link_type {
 	LINK_STARTED, /* child -> keeper, with fd where there is a seccomp listener: every step is done, execve is next */
 	LINK_EXITED,    /* init -> keeper: the payload and all its descendants are gone */
 	LINK_SIGNAL,    /* front -> keeper -> init: for the payload */
+	LINK_WINDOW,    /* front -> keeper: of a foreign box's terminal */
 	LINK_END,       /* front -> keeper: cancel. keeper -> init: kill everything, then LINK_EXITED */
 	LINK_COLLECT,   /* keeper -> init: send the files of --out */
 	LINK_FILE,      /* init -> keeper -> front, with fd for a regular file */
@@ -81,6 +82,7 @@ struct link_message {
 		unsigned layers;
 		struct link_exit exit;
 		int signal;
+		uint32_t window; /* rows << 16 | columns */
 		enum link_reason reason;
 		struct link_file file;
 		struct link_progress progress;

@@ -173,10 +173,15 @@ static void write_stdin(struct front *f)
 
 static void copy_window(struct front *f)
 {
+	struct link_message m = { .type = LINK_WINDOW };
 	struct winsize size;
 
-	if (f->tty >= 0 && f->io.tty_fd >= 0 && ioctl(f->io.tty_fd, TIOCGWINSZ, &size) == 0)
-		(void)ioctl(f->tty, TIOCSWINSZ, &size);
+	if (f->tty < 0 || f->io.tty_fd < 0 || ioctl(f->io.tty_fd, TIOCGWINSZ, &size) < 0)
+		return;
+	m.window = (uint32_t)size.ws_row << 16 | size.ws_col;
+	/* Of a foreign box we have a socket, and its terminal is elsewhere. */
+	if (ioctl(f->tty, TIOCSWINSZ, &size) < 0)
+		(void)link_send_now(f->keeper, &m);
 }
 
 static void take_control(struct front *f)
@@ -242,6 +247,7 @@ static bool from_keeper(struct front *f)
 	case LINK_STARTED:
 	case LINK_EXITED:
 	case LINK_SIGNAL:
+	case LINK_WINDOW:
 	case LINK_END:
 	case LINK_COLLECT:
 		break; /* not for the front */

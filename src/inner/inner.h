@@ -35,11 +35,11 @@ struct inner {
 	struct stream_job job;
 	struct inner_copy copy;
 	uint64_t out_bytes; /* handed out so far */
-	pid_t payload; /* 0: none */
+	pid_t payload;      /* 0: none */
 	bool payload_gone, reported;
 	int status;                    /* the payload's, as from waitpid */
 	uint64_t cpu_us, maxrss_bytes; /* of whom was reaped */
-	int child, listener; /* what the payload's child has to say; its refused calls; -1: none */
+	int child, listener;           /* what the payload's child has to say; its refused calls; -1: none */
 	uint64_t denied, throttle_us;
 	struct frame_denial denials[INNER_DENIALS];
 	size_t denial_count;
@@ -61,6 +61,18 @@ void inner_flush(struct inner *n, bool wait);
 _Noreturn void inner_give_up(struct inner *n, const struct cordon_error *err);
 /* More bytes of the stream, in the reader. False: none now. Ends the process when the keeper is gone. */
 bool inner_read(struct inner *n);
+
+/* stdio.c: what the payload has as 0, 1 and 2, and init's ends of it */
+struct inner_stdio {
+	int theirs[3], in, outs[2]; /* with a terminal, outs[1] is none */
+};
+#define INNER_STDIO_INIT                                               \
+	{                                                              \
+		.theirs = { -1, -1, -1 }, .in = -1, .outs = { -1, -1 } \
+	}
+int inner_stdio_open(struct inner_stdio *s, const struct stream_job *job); /* 0 or -errno */
+void inner_stdio_given(struct inner_stdio *s);                             /* the payload has its own now */
+void inner_set_window(int terminal, uint32_t window);                      /* rows << 16 | columns; 0: as it is */
 
 /* payload.c: runs in the child and returns only on failure. `said` is where struct inner_said goes. */
 int inner_become_payload(const struct stream_job *job, const int stdio[3], int said, struct cordon_error *err);

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,6 +73,8 @@ static int child_stdio(struct child *c)
 	for (int i = 0; i < 3; i++)
 		if (dup2(c->stdio[i], i) < 0)
 			return fail(c, errno, "set up stdio");
+	if ((c->job->flags & STREAM_TTY) && ioctl(0, TIOCSCTTY, 0) < 0)
+		return fail(c, errno, "take the terminal");
 	umask(022);
 	return 0;
 }

@@ -39,40 +39,27 @@ static _Noreturn void become(const struct stream_job *job, const int stdio[3], i
 	_exit(127);
 }
 
-/* A pipe belongs to who made it, and /dev/stdin and its like are opened anew: the payload's are made in its name. */
-static int make_pipes(const struct inner *n, int in[2], int out[2], int errs[2])
-{
-	int r = n->job.uid && (setegid(n->job.gid) < 0 || seteuid(n->job.uid) < 0) ? -errno : 0;
-
-	if (r == 0 && (pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(errs, O_CLOEXEC) < 0))
-		r = -errno;
-	if (n->job.uid && (seteuid(0) < 0 || setegid(0) < 0))
-		r = r < 0 ? r : -errno;
-	return r;
-}
-
 int inner_start(struct inner *n, struct cordon_error *err)
 {
-	int in[2], out[2], errs[2], said[2], r = make_pipes(n, in, out, errs);
+	struct inner_stdio stdio;
+	int said[2], r = inner_stdio_open(&stdio, &n->job);
 
-	if (r < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
-		return cordon_fail(err, CORDON_SYSTEM, r < 0 ? -r : errno, "make the payload's pipes");
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "make the payload's %s",
+				   n->job.flags & STREAM_TTY ? "terminal" : "pipes");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
+		return cordon_fail(err, CORDON_SYSTEM, errno, "make a socket to the payload");
 	n->payload = fork();
 	if (n->payload < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "fork the payload");
 	if (n->payload == 0)
-		become(&n->job, (int[]){ in[0], out[1], errs[1] }, said[1]);
-	fd_close(&in[0]);
-	fd_close(&out[1]);
-	fd_close(&errs[1]);
+		become(&n->job, stdio.theirs, said[1]);
+	inner_stdio_given(&stdio);
 	fd_close(&said[1]);
-	n->stdin_to = in[1];
-	n->streams[0] = out[0];
-	n->streams[1] = errs[0];
+	n->stdin_to = stdio.in;
+	n->streams[0] = stdio.outs[0];
+	n->streams[1] = stdio.outs[1];
 	n->child = said[0];
-	(void)fd_set_nonblock(n->stdin_to, true);
-	(void)fd_set_nonblock(n->streams[0], true);
-	(void)fd_set_nonblock(n->streams[1], true);
 	return 0;
 }
 
@@ -249,6 +236,8 @@ static void report_exit(struct inner *n)
 
 static void take_frame(struct inner *n, const struct frame *f)
 {
+	uint32_t window;
+
 	if (f->type == FRAME_STDIN && f->len == 0) {
 		n->input_ended = true;
 	} else if (f->type == FRAME_STDIN) {
@@ -262,6 +251,8 @@ static void take_frame(struct inner *n, const struct frame *f)
 			str_add_bytes(&n->input, f->body, f->len);
 	} else if (f->type == FRAME_SIGNAL && f->len == 1 && !n->payload_gone) {
 		(void)kill(-n->payload, f->body[0]); /* the payload leads a session of its own */
+	} else if (f->type == FRAME_WINDOW && frame_get_u32(f, &window) == 0) {
+		inner_set_window(n->streams[0], window);
 	} else if (f->type == FRAME_END) {
 		report_exit(n);
 	}

@@ -157,7 +157,6 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		  "leave them as they are" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
 		  "leave it out" },
-		{ plan->tty, "a terminal", "leave --tty out" },
 		{ plan->keep, "--keep", "take files out with --out" },
 		{ plan->storage != PLAN_STORAGE_MEMORY, "files.storage: disk", "--storage memory" },
 		{ policy_num(policy, OPT_SUBUIDS), "process.subuids", "leave it out" },

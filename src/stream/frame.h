@@ -4,7 +4,7 @@
  * sends more than the other has room for: output waits for the stream, input for credit.
  *
  *	init: READY   keeper: JOB… (ENTRY DATA…)… START   init: STARTED
- *	then both: STDIN within CREDIT, SIGNAL, END; STDOUT, STDERR, DEAF   init: DENIAL… EXITED
+ *	then both: STDIN within CREDIT, SIGNAL, WINDOW, END; STDOUT, STDERR, DEAF   init: DENIAL… EXITED
  *	keeper: COLLECT   init: (ENTRY DATA…)… COLLECTED
  *	and then again: the next JOB, in a container that lives. After EXITED nothing of the job before is left but its files
  *
@@ -42,6 +42,8 @@ enum frame_type {
 	FRAME_EXITED, /* struct frame_exit */
 	FRAME_ERROR,  /* struct cordon_error */
 	FRAME_COLLECTED,
+	/* keeper to init */
+	FRAME_WINDOW, /* u32: rows << 16 | columns of the payload's terminal; 0: as it is */
 	FRAME_TYPES,
 };
 

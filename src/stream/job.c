@@ -13,6 +13,7 @@ void stream_job_put(struct str *out, const struct stream_job *job)
 	pack_u64(out, job->file_size_bytes);
 	pack_u64(out, job->cpu_seconds);
 	pack_u64(out, job->processes);
+	pack_u32(out, job->window);
 	pack_u32(out, job->uid);
 	pack_u32(out, job->gid);
 	pack_u64(out, job->copy_bytes);
@@ -38,6 +39,7 @@ int stream_job_get(const void *data, size_t len, struct stream_job *ret)
 	ret->file_size_bytes = unpack_u64(&u);
 	ret->cpu_seconds = unpack_u64(&u);
 	ret->processes = unpack_u64(&u);
+	ret->window = unpack_u32(&u);
 	ret->uid = unpack_u32(&u);
 	ret->gid = unpack_u32(&u);
 	ret->copy_bytes = unpack_u64(&u);

@@ -12,14 +12,15 @@ enum {
 	STREAM_NOTIFY_NEEDED = 4, /* refused calls must be told; otherwise they are told where the kernel can */
 	STREAM_NO_SOCKETS = 8,
 	STREAM_IMAGE_ENV = 16, /* what init was started with lies under env: the image's own variables */
+	STREAM_TTY = 32,       /* a terminal in place of three pipes: all output is STDOUT */
 };
 
 struct stream_job {
 	uint32_t flags;
 	uint64_t open_files, file_size_bytes, cpu_seconds; /* rlimits of the payload */
 	uint64_t processes; /* the same, where no group of the engine's counts them; 0: none */
-	uint32_t uid,
-		gid; /* whom init, being the container's root, makes the payload; 0: init and payload are one user */
+	uint32_t window;    /* STREAM_TTY: as in FRAME_WINDOW */
+	uint32_t uid, gid;  /* the payload's, where init is the container's root; 0: init and payload are one user */
 	uint64_t copy_bytes, copy_files; /* how much may be copied in */
 	uint64_t out_bytes;   /* more than may be copied out: once as much was sent, of each file one byte follows */
 	char *workdir, *path; /* path: where programs are looked for */

@@ -13,13 +13,14 @@ import termios
 import time
 
 CORDON, LEVEL = os.environ["CORDON"], os.environ["LEVEL"]
+ENGINE = ["--engine", os.environ["CORDON_ENGINE"]] if os.environ.get("CORDON_ENGINE") else []
 
 
 class Terminal:
     def __init__(self, *command):
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 97, 0, 0))
-        self.process = subprocess.Popen([CORDON, "run", "--level", LEVEL, "--tty", *command], stdin=slave, stdout=slave, stderr=slave,
+        self.process = subprocess.Popen([CORDON, "run", "--level", LEVEL, *ENGINE, "--tty", *command], stdin=slave, stdout=slave, stderr=slave,
                                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
         os.close(slave)
         self.seen = ""
@@ -88,8 +89,28 @@ def bash():
     say(t.until(r"\^C.*<7>"), "Ctrl-C ends a program and not the shell", t)
     t.type("stty size; echo $?\n")
     say(t.until(r"\n31 97\n0\n"), "the size is the caller's", t)
+    fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 50, 0, 0))
+    time.sleep(0.3)
+    t.type("stty size\n")
+    say(t.until(r"\n20 50\n"), "and follows it", t)
     t.type("exit 5\n")
     say(t.end() == 5, "its status is the shell's")
+
+
+def plain():
+    """What is left where the kernel knows no controlling terminal."""
+    t = Terminal("--", "python3", "-q")
+    say(t.until(">>> "), "python's prompt", t)
+    t.type("6 * 7\n")
+    say(t.until(r"\n42\n>>> "), "answers", t)
+    t.type("import os; os.get_terminal_size()\n")
+    say(t.until(r"columns=97, lines=31"), "the size is the caller's", t)
+    fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 50, 0, 0))
+    time.sleep(0.3)
+    t.type("os.get_terminal_size()\n")
+    say(t.until(r"columns=50, lines=20"), "and follows it", t)
+    t.type("\x04")
+    say(t.end() == 0, "ends at Ctrl-D")
 
 
 def line():
@@ -105,4 +126,4 @@ def line():
 
 
 signal.signal(signal.SIGTTOU, signal.SIG_IGN)
-{"bash": bash, "line": line}[sys.argv[1]]()
+{"bash": bash, "line": line, "plain": plain}[sys.argv[1]]()
