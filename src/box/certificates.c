@@ -4,6 +4,7 @@
  * Java's store in the same way, where the host has one.
  * Runs in init, before the payload exists.
  */
+#include "box/certificates.h"
 #include "box/root.h"
 
 #include "base/error.h"
@@ -18,37 +19,59 @@
 
 enum { PEM_MAX = 64 << 10, BUNDLE_MAX = 16 << 20 };
 
-static const char host_bundle[] = "/etc/ssl/certs/ca-certificates.crt", java_store[] = "/etc/ssl/certs/java/cacerts",
-		  java_file[] = "/etc/cordon/cacerts";
+static const char java_file[] = "/etc/cordon/cacerts";
 
-struct certificates {
-	int pem, java; /* -1: none */
-};
+/* ---- from egress ---- */
 
 /* The files are egress's: their bytes are copied, nothing else of them is used. */
-static int receive(struct root *r, struct certificates *ret)
-{
-	int fds[2] = { -1, -1 };
-	size_t n = 0;
-	char byte;
-
-	if (fd_recv(r->authority, &byte, 1, fds, 2, &n) != 1 || n < 1)
-		return cordon_fail(r->err, CORDON_SYSTEM, 0, "egress did not send the box's certificate");
-	ret->pem = fds[0];
-	ret->java = n > 1 ? fds[1] : -1;
-	return 0;
-}
-
-static int load(struct root *r, int fd, size_t max, struct str *ret)
+static int load(int fd, size_t max, struct str *ret, struct cordon_error *err)
 {
 	auto_free char *data = NULL;
 	ssize_t len = lseek(fd, 0, SEEK_SET) < 0 ? -errno : fd_load(fd, max, &data);
 
 	if (len < 0)
-		return root_fail(r, (int)-len, "read", "the box's certificate");
+		return cordon_fail(err, CORDON_SYSTEM, (int)-len, "read the box's certificate");
 	str_add_bytes(ret, data, (size_t)len);
-	return ret->failed ? fail_memory(r->err) : 0;
+	return ret->failed ? fail_memory(err) : 0;
 }
+
+static int make_bundle(struct certificates *c, struct cordon_error *err)
+{
+	auto_free char *host = NULL;
+	ssize_t len = fd_load_at(AT_FDCWD, CERTIFICATES_BUNDLE_PLACE, BUNDLE_MAX, &host);
+
+	str_add_bytes(&c->bundle, c->authority.data, c->authority.len);
+	if (len > 0)
+		str_add_bytes(&c->bundle, host, (size_t)len);
+	return c->bundle.failed ? fail_memory(err) : 0;
+}
+
+int certificates_receive(int authority, struct certificates *ret, struct cordon_error *err)
+{
+	int fds[2] = { -1, -1 }, status;
+	size_t n = 0;
+	char byte;
+
+	*ret = (struct certificates){ 0 };
+	if (fd_recv(authority, &byte, 1, fds, 2, &n) != 1 || n < 1)
+		return cordon_fail(err, CORDON_SYSTEM, 0, "egress did not send the box's certificate");
+	status = load(fds[0], PEM_MAX, &ret->authority, err) < 0 || make_bundle(ret, err) < 0 ? -1 : 0;
+	if (status == 0 && n > 1)
+		status = load(fds[1], BUNDLE_MAX, &ret->java, err);
+	fd_close(&fds[0]);
+	if (n > 1)
+		fd_close(&fds[1]);
+	return status;
+}
+
+void certificates_done(struct certificates *c)
+{
+	str_done(&c->authority);
+	str_done(&c->bundle);
+	str_done(&c->java);
+}
+
+/* ---- into the root ---- */
 
 /* Where programs look by themselves. On a root without such a file there is nothing to lie over. */
 static int cover(struct root *r, const char *path, const char *with)
@@ -64,32 +87,17 @@ static int cover(struct root *r, const char *path, const char *with)
 	return n < 0 ? root_fail(r, -n, "lay over", path) : 0;
 }
 
-static int write_bundle(struct root *r, int fd)
+static int write_all(struct root *r, const struct certificates *c)
 {
-	auto_str struct str pem = { 0 };
-	auto_free char *host = NULL;
-	ssize_t len;
-
-	if (load(r, fd, PEM_MAX, &pem) < 0 || root_write_file(r, PLAN_CA_FILE, pem.data, pem.len, 0644) < 0)
+	if (root_write_file(r, PLAN_CA_FILE, c->authority.data, c->authority.len, 0644) < 0 ||
+	    root_write_file(r, PLAN_CA_BUNDLE, c->bundle.data, c->bundle.len, 0644) < 0 ||
+	    cover(r, CERTIFICATES_BUNDLE_PLACE, PLAN_CA_BUNDLE) < 0)
 		return -1;
-	len = fd_load_at(AT_FDCWD, host_bundle, BUNDLE_MAX, &host);
-	if (len > 0)
-		str_add_bytes(&pem, host, (size_t)len);
-	if (pem.failed)
-		return fail_memory(r->err);
-	return root_write_file(r, PLAN_CA_BUNDLE, pem.data, pem.len, 0644) < 0 ? -1
-									       : cover(r, host_bundle, PLAN_CA_BUNDLE);
-}
-
-static int write_java(struct root *r, int fd)
-{
-	auto_str struct str store = { 0 };
-
-	if (fd < 0)
+	if (!c->java.len)
 		return 0;
-	if (load(r, fd, BUNDLE_MAX, &store) < 0 || root_write_file(r, java_file, store.data, store.len, 0644) < 0)
-		return -1;
-	return cover(r, java_store, java_file);
+	return root_write_file(r, java_file, c->java.data, c->java.len, 0644) < 0
+		       ? -1
+		       : cover(r, CERTIFICATES_JAVA_PLACE, java_file);
 }
 
 /* A root of its own is read-only: its empty /etc/cordon gets a directory of the skeleton laid over it. */
@@ -113,6 +121,14 @@ static int place_on_root(struct root *r)
 	return n < 0 ? root_fail(r, -n, "lay over", "/etc/cordon") : 0;
 }
 
+static int place(struct root *r)
+{
+	if (r->plan->root)
+		return place_on_root(r);
+	return mkdirat(r->fd, "etc/cordon", 0755) < 0 && errno != EEXIST ? root_fail(r, errno, "make", "/etc/cordon")
+									 : 0;
+}
+
 int root_certificates(struct root *r)
 {
 	struct certificates c;
@@ -120,13 +136,9 @@ int root_certificates(struct root *r)
 
 	if (r->authority < 0)
 		return 0;
-	if (receive(r, &c) < 0)
-		return -1;
-	if (r->plan->root ? place_on_root(r) < 0 : mkdirat(r->fd, "etc/cordon", 0755) < 0 && errno != EEXIST)
-		status = r->plan->root ? -1 : root_fail(r, errno, "make", "/etc/cordon");
-	else
-		status = write_bundle(r, c.pem) < 0 ? -1 : write_java(r, c.java);
-	fd_close(&c.pem);
-	fd_close(&c.java);
+	status = certificates_receive(r->authority, &c, r->err);
+	if (status == 0)
+		status = place(r) < 0 ? -1 : write_all(r, &c);
+	certificates_done(&c);
 	return status;
 }

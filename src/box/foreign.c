@@ -151,6 +151,7 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 
 	f->is_created = true;
 	fd_close(&f->net.netns); /* it is the container's now */
+	f->net.init_pid = c->is_local ? c->init_pid : 0;
 	/* The container has its own hold on what lies there. An ordinary user's stays: who removes a directory takes the mounts on it away. */
 	if (f->shelf.path && f->plan->as_root)
 		shelf_undo(f->plan->state_dir, f->owner);
@@ -291,13 +292,26 @@ static void leave(struct foreign *f)
 	f->deadline_us = clock_us() + END_MS * 1000ULL;
 }
 
+static void begin(struct foreign *f)
+{
+	struct cordon_error err = { 0 };
+
+	if (foreign_net_enter(f, &err) == 0) {
+		foreign_send_job(f);
+		return;
+	}
+	foreign_net_explain(f, &err);
+	foreign_note(f, &err);
+	foreign_end(f);
+}
+
 /* What follows from what has been heard. */
 static void advance(struct foreign *f)
 {
 	const bool keeps = f->plan->engine->keeps_numbers;
 
 	if (f->is_created && f->is_ready && !f->has_job && !f->ending)
-		foreign_send_job(f);
+		begin(f);
 	if (f->stage == FOREIGN_RUNS && f->report->has_exit) {
 		f->stage = FOREIGN_COUNTS;
 		f->ending = true;

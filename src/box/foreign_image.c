@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/path.h"
+#include "box/certificates.h"
 #include "box/etc.h"
 #include "plan/engine.h"
 
@@ -21,13 +22,54 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
 enum { SHM_MAX = 64 << 20 };
 
+/* ---- certificates ---- */
+
+/* What lies where TLS is looked into; the image's own bundle and Java store are laid over. */
+static const struct {
+	const char *name, *dest;
+} certificate_files[] = {
+	{ SHELF_ETC "/ca.pem", PLAN_CA_FILE },
+	{ SHELF_ETC "/ca-bundle.pem", PLAN_CA_BUNDLE },
+	{ SHELF_ETC "/ca-bundle.pem", CERTIFICATES_BUNDLE_PLACE },
+	{ SHELF_ETC "/cacerts", CERTIFICATES_JAVA_PLACE },
+};
+
+static int write_certificate(struct foreign *f, size_t i, const struct str *text, struct cordon_error *err)
+{
+	const char *name = certificate_files[i].name;
+	auto_close int fd = openat(f->shelf.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	int r = fd < 0 ? -errno : fd_write_all(fd, text->data, text->len);
+
+	if (r == 0 && fchmod(fd, 0644) < 0)
+		r = -errno;
+	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "write '%s/%s'", f->shelf.path, name) : 0;
+}
+
+static int shelve_certificates(struct foreign *f, struct cordon_error *err)
+{
+	struct certificates c;
+	int status = certificates_receive(f->net.authority, &c, err);
+
+	if (status == 0)
+		status = write_certificate(f, 0, &c.authority, err) < 0 ||
+					 write_certificate(f, 1, &c.bundle, err) < 0 ||
+					 (c.java.len && write_certificate(f, 3, &c.java, err) < 0)
+				 ? -1
+				 : 0;
+	certificates_done(&c);
+	return status < 0 ? fail_step(err, "certificates") : 0;
+}
+
 int foreign_shelve(struct foreign *f, struct cordon_error *err)
 {
-	return shelf_make(&f->shelf, f->plan, &f->prepared, f->owner, err);
+	if (shelf_make(&f->shelf, f->plan, &f->prepared, f->owner, err) < 0)
+		return -1;
+	return f->net.authority < 0 ? 0 : shelve_certificates(f, err);
 }
 
 /* ---- the pieces ---- */
@@ -235,6 +277,16 @@ static void describe_mounts(struct json *j, const struct foreign *f)
 	json_end_array(j);
 }
 
+static void describe_file(struct json *j, const struct foreign *f, const char *name, const char *dest)
+{
+	auto_free char *source = str_printf("%s/%s", f->shelf.path, name);
+
+	json_object(j, NULL);
+	json_string(j, "source", source);
+	json_string(j, "dest", dest);
+	json_end_object(j);
+}
+
 static void describe_files(struct json *j, const struct foreign *f)
 {
 	static const char *const names[ETC_FILES] = { "passwd",   "group",       "hosts",
@@ -242,14 +294,13 @@ static void describe_files(struct json *j, const struct foreign *f)
 
 	json_array(j, "files");
 	for (size_t i = 0; i < ETC_FILES; i++) {
-		auto_free char *source = str_printf("%s/" SHELF_ETC "/%s", f->shelf.path, names[i]),
-			       *dest = str_printf("/etc/%s", names[i]);
+		auto_free char *name = str_printf(SHELF_ETC "/%s", names[i]), *dest = str_printf("/etc/%s", names[i]);
 
-		json_object(j, NULL);
-		json_string(j, "source", source);
-		json_string(j, "dest", dest);
-		json_end_object(j);
+		describe_file(j, f, name, dest);
 	}
+	for (size_t i = 0; i < ARRAY_LEN(certificate_files); i++)
+		if (faccessat(f->shelf.fd, certificate_files[i].name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+			describe_file(j, f, certificate_files[i].name, certificate_files[i].dest);
 	json_end_array(j);
 }
 

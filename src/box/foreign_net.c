@@ -4,6 +4,8 @@
  *
  *	given    as root, before the runtime is called: in a fresh namespace, which the runtime is told of. It belongs to the host's user
  *	         namespace, so that nobody in the container has any right over it.
+ *	entered  once init is there and before it has its job: in the namespace that the engine made, which is empty. Works where the keeper
+ *	         has rights over it: as root, and where the container's user namespace is the caller's own.
  *
  * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts first: its
  * certificate goes into the root. Runs in the keeper, with the caller's rights.
@@ -20,40 +22,61 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MAKE_MS = 30000 }; /* it takes milliseconds; this is for a host that hangs */
 
 /* ---- the maker ---- */
 
-static int make_given(const struct foreign *f, int *ret_netns, struct cordon_error *err)
+static int make(const struct foreign *f, struct cordon_error *err)
 {
 	const struct capture_options with = {
 		.rules = &f->plan->network.config.rules, .settings = -1, .elsewhere = -1, .to = f->net.egress.capture
 	};
+
+	return capture_make(&with, err);
+}
+
+static int make_given(const struct foreign *f, int *ret_netns, struct cordon_error *err)
+{
 	int r = netns_enter_new();
 
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "make a network namespace");
-	if (capture_make(&with, err) < 0)
+	if (make(f, err) < 0)
 		return -1;
 	*ret_netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	return *ret_netns < 0 ? cordon_fail(err, CORDON_SYSTEM, errno, "hold the network namespace") : 0;
 }
 
-static _Noreturn void become_maker(const struct foreign *f, int said)
+static int make_entered(const struct foreign *f, const struct netns_of *into, struct cordon_error *err)
+{
+	int r = netns_enter_of(into);
+
+	if (r == 0)
+		return make(f, err);
+	cordon_fail(err, CORDON_UNAVAILABLE, -r, "enter the network namespace of %s's container",
+		    f->plan->engine->name);
+	return fail_hint(err, "run cordon as root or with a daemon of one's own; or use --net none");
+}
+
+static _Noreturn void become_maker(const struct foreign *f, const struct netns_of *into, int said)
 {
 	struct cordon_error err = { 0 };
 	int netns = -1;
 
 	process_set_name("cordon-gateway");
-	(void)make_given(f, &netns, &err);
+	(void)(into ? make_entered(f, into, &err) : make_given(f, &netns, &err));
 	(void)fd_send(said, &err, sizeof(err), &netns, netns >= 0);
 	_exit(0);
 }
 
-static int start_maker(struct foreign *f)
+/* `into`: the container's namespaces; NULL: there is none yet. */
+static int start_maker(struct foreign *f, const struct netns_of *into)
 {
 	int pair[2], r;
 
@@ -61,10 +84,41 @@ static int start_maker(struct foreign *f)
 		return -errno;
 	r = process_clone(0, &f->net.maker);
 	if (r == 0)
-		become_maker(f, pair[1]);
+		become_maker(f, into, pair[1]);
 	fd_close(&pair[1]);
 	f->net.said = pair[0];
 	return r < 0 ? r : 0;
+}
+
+/* ---- the container's namespaces ---- */
+
+/* The process that the engine speaks of runs the very file that we gave it: so it is on this machine, and the container's init. */
+static bool is_init(const struct foreign *f, int pid)
+{
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return stat(path, &theirs) == 0 && stat(f->plan->init, &ours) == 0 && theirs.st_dev == ours.st_dev &&
+	       theirs.st_ino == ours.st_ino;
+}
+
+static int find_namespaces(const struct foreign *f, struct netns_of *ret, struct cordon_error *err)
+{
+	int pid = f->net.init_pid, r;
+	auto_close int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
+
+	if (process < 0 || !is_init(f, pid)) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "the container of %s is not to be found on this machine",
+			    f->plan->engine->name);
+		return fail_hint(err, "a network needs a daemon on this machine; or use --net none");
+	}
+	r = netns_of(pid, process, ret);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_UNAVAILABLE, -r, "the network namespace of %s's container", f->plan->engine->name);
+	return fail_hint(err, "a network needs one that the container has to itself and that the caller may enter; or "
+			      "use --net none");
 }
 
 /* ---- the keeper ---- */
@@ -81,7 +135,9 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
 	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
 		return -1;
-	r = start_maker(f);
+	if (f->plan->engine->network != ENGINE_NETWORK_GIVEN)
+		return 0;
+	r = start_maker(f, NULL);
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
@@ -106,6 +162,23 @@ int foreign_net_made(struct foreign *f, struct cordon_error *err)
 	if (said.code == CORDON_OK)
 		return 0;
 	*err = said;
+	return fail_step(err, "network");
+}
+
+int foreign_net_enter(struct foreign *f, struct cordon_error *err)
+{
+	struct netns_of into = NETNS_OF_INIT;
+	int r;
+
+	if (!f->plan->network.is_on || f->plan->engine->network != ENGINE_NETWORK_ENTERED)
+		return 0;
+	if (find_namespaces(f, &into, err) < 0)
+		return fail_step(err, "network");
+	r = start_maker(f, &into);
+	netns_of_close(&into);
+	if (r == 0)
+		return foreign_net_made(f, err);
+	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
 	return fail_step(err, "network");
 }
 

@@ -24,6 +24,7 @@ struct foreign_net {
 	int authority;   /* the box's certificates come this way */
 	int maker, said; /* who makes the gateway, and what he says */
 	int netns;       /* the box's namespace, for the runtime */
+	int init_pid;    /* the container's init on this machine; 0: unknown */
 };
 #define FOREIGN_NET_INIT                                                                     \
 	{                                                                                    \
@@ -109,6 +110,7 @@ void foreign_signal(struct foreign *f, int sig);
 /* foreign_net.c: nothing where the plan has no network. Before the root is laid out; before the driver is started; when egress is gone; at the end. */
 int foreign_net_start(struct foreign *f, struct cordon_error *err);
 int foreign_net_made(struct foreign *f, struct cordon_error *err);
+int foreign_net_enter(struct foreign *f, struct cordon_error *err);    /* once init is there, before its job */
 void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
 void foreign_net_lost(struct foreign *f);
 void foreign_net_done(struct foreign *f);

@@ -10,8 +10,9 @@
 /* How a box of an engine gets its network; `none` is always there. */
 enum engine_network {
 	ENGINE_NETWORK_REFUSED,
-	ENGINE_NETWORK_OWN,   /* native */
-	ENGINE_NETWORK_GIVEN, /* the keeper makes the namespace before and gives it to the runtime */
+	ENGINE_NETWORK_OWN,     /* native */
+	ENGINE_NETWORK_GIVEN,   /* the keeper makes the namespace before and gives it to the runtime */
+	ENGINE_NETWORK_ENTERED, /* the engine makes it, and the keeper goes in before there is a payload */
 };
 
 struct engine {

@@ -50,7 +50,7 @@ internet_up
 # Who lets cordon run has no capability of this namespace; as root it is root.
 UNCAP=()
 [ "$ME" = root ] || UNCAP=(setpriv --inh-caps=-all --ambient-caps=-all)
-box() { timeout -k 5 60 "${UNCAP[@]}" "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} "$@"; }
+box() { timeout -k 5 60 "${UNCAP[@]}" "$CORDON" run --level "$LEVEL" ${ENGINE:+--engine "$ENGINE"} ${CORDON_ENGINE_IMAGE:+--image "$CORDON_ENGINE_IMAGE"} "$@"; }
 # seen LOG TEXT…: how many lines of the log have all of these
 seen() {
 	local log=$NET/$1.log text
@@ -96,7 +96,7 @@ ask() {
 policy() {
 	{
 		echo "engine: ${ENGINE:-native}"
-		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]}\n' "$TOP/tests/egress" "$WORK"
+		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]%s}\n' "$TOP/tests/egress" "$WORK" "${CORDON_ENGINE_IMAGE:+, root: image:$CORDON_ENGINE_IMAGE}"
 		cat
 	} >"$WORK/policy.yaml"
 }
