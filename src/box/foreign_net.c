@@ -2,7 +2,7 @@
  * The network of a foreign box: the same egress process as a native one's, and the gateway behind its link (os/gateway.h). A process of the
  * keeper's own makes the gateway, since its maker must be in the box's network namespace, and the keeper stays in the host's:
  *
- *	given    as root, before the runtime is called: in a fresh namespace, which the runtime is told of. It belongs to the host's user
+ *	given    as root, before a runtime is called: in a fresh namespace, which the runtime is told of. It belongs to the host's user
  *	         namespace, so that nobody in the container has any right over it.
  *	entered  once init is there and before it has its job: in the namespace that the engine made, which is empty. Works where the keeper
  *	         has rights over it: as root, and where the container's user namespace is the caller's own.
@@ -135,7 +135,7 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
 	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
 		return -1;
-	if (f->plan->engine->network != ENGINE_NETWORK_GIVEN)
+	if (plan_engine_network(f->plan) != ENGINE_NETWORK_GIVEN)
 		return 0;
 	r = start_maker(f, NULL);
 	if (r == 0)
@@ -170,7 +170,7 @@ int foreign_net_enter(struct foreign *f, struct cordon_error *err)
 	struct netns_of into = NETNS_OF_INIT;
 	int r;
 
-	if (!f->plan->network.is_on || f->plan->engine->network != ENGINE_NETWORK_ENTERED)
+	if (!f->plan->network.is_on || plan_engine_network(f->plan) != ENGINE_NETWORK_ENTERED)
 		return 0;
 	if (find_namespaces(f, &into, err) < 0)
 		return fail_step(err, "network");

@@ -249,6 +249,7 @@ int foreign_start(struct foreign *f, struct cordon_error *err)
 	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
 	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
 		return -1;
+	fd_close(&f->net.authority); /* the stage's, where there is one */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	return 0;
 }

@@ -145,6 +145,17 @@ static int check_places(const struct cordon_plan *plan, struct cordon_error *err
 	return 0;
 }
 
+/* A namespace of the host's own, which takes root to make; what an ordinary user's runtime makes is entered. gVisor looks at its namespace when
+ * it starts, and that would be too late. */
+enum engine_network plan_engine_network(const struct cordon_plan *plan)
+{
+	const struct engine *e = plan->engine;
+
+	if (e->network != ENGINE_NETWORK_GIVEN || plan->as_root)
+		return e->network;
+	return e->own_kernel ? ENGINE_NETWORK_REFUSED : ENGINE_NETWORK_ENTERED;
+}
+
 /* What a box of another engine cannot have, by the name that the policy gives it. */
 int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
@@ -152,9 +163,9 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		bool asked;
 		const char *what, *instead;
 	} rows[] = {
-		{ plan->network.is_on && !plan->engine->network, "a network (network.mode)", "--net none" },
-		{ plan->network.is_on && plan->engine->makes_root && !plan->as_root,
-		  "a network (network.mode) to an ordinary user", "--net none" },
+		{ plan->network.is_on && plan_engine_network(plan) == ENGINE_NETWORK_REFUSED,
+		  plan->as_root ? "a network (network.mode)" : "a network (network.mode) to an ordinary user",
+		  "--net none" },
 		{ !plan->engine->makes_root && plan->rates_needed, "limits.disk_read and limits.disk_write",
 		  "leave them as they are" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
