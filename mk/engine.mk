@@ -7,7 +7,7 @@ ENGINE_OBJ := $(ENGINE_SRC:%.c=$(B)/%.o)
 ENGINE_LIBS := -lcurl -ljansson
 ENGINE_MAIN := $(B)/src/engine/main.o
 
-all: $(B)/cordon-engine $(B)/cordon-engine-docker
+all: $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-build
 $(B)/libengine.a: $(ENGINE_OBJ)
 	@mkdir -p $(@D); rm -f $@
 	ar rcs $@ $^
@@ -18,5 +18,9 @@ $(B)/cordon-engine: $(ENGINE_MAIN) $(B)/src/engine/main_oci.o $(B)/libengine.a $
 	@$(ENGINE_JSON_CHECK)
 $(B)/cordon-engine-docker: $(ENGINE_MAIN) $(B)/src/engine/main_docker.o $(B)/libengine.a $(B)/libcordon.a
 	@echo "  CC $@"; $(CC) -pie $(LDFLAGS_$(V)) $(LDFLAGS) $(filter-out $(B)/libcordon.a,$^) $(ENGINE_LIBS) $(B)/libcordon.a $(LIBS) -o $@
+	@$(ENGINE_JSON_CHECK)
+# `cordon image build` and `pull`: the same API, and a tar.
+$(B)/cordon-build: $(B)/src/engine/main_build.o $(B)/libengine.a $(B)/libcordon.a
+	@echo "  CC $@"; $(CC) -pie $(LDFLAGS_$(V)) $(LDFLAGS) $(filter-out $(B)/libcordon.a,$^) $(ENGINE_LIBS) -larchive $(B)/libcordon.a $(LIBS) -o $@
 	@$(ENGINE_JSON_CHECK)
 -include $(ENGINE_OBJ:.o=.d) $(ENGINE_MAINS:%.c=$(B)/%.d)

@@ -13,10 +13,10 @@ EXAMPLES := $(sort $(wildcard examples/*.c))
 install: all
 	$(INSTALL) -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBEXECDIR) $(PREFIX)/include $(LIBDIR)/pkgconfig $(DATADIR)/man/man1 \
 		$(DATADIR)/man/man5 $(DATADIR)/bash-completion/completions $(ZSHDIR) $(DATADIR)/fish/vendor_completions.d \
-		$(DATADIR)/cordon/profiles $(DOCDIR)/examples)
+		$(DATADIR)/cordon/profiles $(DATADIR)/cordon/images $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(B)/cordon $(DESTDIR)$(PREFIX)/bin/cordon
 	$(INSTALL) -m 755 $(B)/cordon-egress $(B)/cordon-egress-tls $(DESTDIR)$(LIBEXECDIR)/
-	$(INSTALL) -m 755 $(B)/cordon-engine $(B)/cordon-engine-docker $(DESTDIR)$(LIBEXECDIR)/
+	$(INSTALL) -m 755 $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-build $(DESTDIR)$(LIBEXECDIR)/
 	$(INSTALL) -m 755 $(B)/cordon-init $(DESTDIR)$(LIBEXECDIR)/cordon-init
 	$(INSTALL) -m 755 $(B)/cordon-image $(DESTDIR)$(LIBEXECDIR)/cordon-image
 	$(INSTALL) -m 644 $(B)/libcordon.so $(DESTDIR)$(LIBDIR)/libcordon.so.0
@@ -32,6 +32,7 @@ install: all
 	$(INSTALL) -m 644 completions/cordon.zsh $(DESTDIR)$(ZSHDIR)/_cordon
 	$(INSTALL) -m 644 completions/cordon.fish $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/cordon.fish
 	$(if $(PROFILES),$(INSTALL) -m 644 $(PROFILES) $(DESTDIR)$(DATADIR)/cordon/profiles/)
+	$(INSTALL) -m 644 images/Dockerfile.agent $(DESTDIR)$(DATADIR)/cordon/images/
 	$(if $(DOCS),$(INSTALL) -m 644 $(DOCS) $(DESTDIR)$(DOCDIR)/)
 	$(if $(EXAMPLES),$(INSTALL) -m 644 $(EXAMPLES) $(DESTDIR)$(DOCDIR)/examples/)
 	@$(if $(DESTDIR),,ldconfig 2>/dev/null || true)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two Debian packages from an installed tree: deb.sh VERSION ROOT OUTPUT-DIRECTORY
-#   cordon         the command (static, so it depends on nothing; its driver of Docker and Podman wants libcurl4 and libjansson4), its manual, completion and profiles
+#   cordon         the command (static, so it depends on nothing; what talks to Docker and Podman wants libcurl4, libjansson4 and libarchive13), its manual, completion and profiles
 #   libcordon-dev  header and libraries
 set -eu
 version=$1 root=$2 out=$3
@@ -54,14 +54,14 @@ rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
 strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-egress-tls" \
-	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-engine-docker" \
+	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-engine-docker" "$out/deb/cordon/usr/libexec/cordon/cordon-build" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-image"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a
 echo 'activate-noawait ldconfig' >"$out/deb/libcordon-dev/DEBIAN/triggers"
 
 pack cordon utils "Built-Using: $built_using
-Recommends: libcurl4, libjansson4
+Recommends: libcurl4, libjansson4, libarchive13
 Suggests: python3, systemd, crun | runc | docker.io | podman" <<'TEXT'
 Description: run what an AI agent wants to run behind real walls
  cordon runs untrusted code (a snippet of Python, a shell command, a tool call)

@@ -26,10 +26,13 @@ static const struct cli_command commands[] = {
 	  "cordon policy check ./agent.yaml\n"
 	  "cordon policy show strict --memory 64M\n" },
 	{ "image", cmd_image, SCOPE_OTHER,
-	  "import [--max-size SIZE] [--max-entries NUMBER] [--max-ratio NUMBER] FILE|DIR|- [NAME]\nls\nrm "
-	  "NAME…\ninspect NAME",
-	  "import, list, remove and inspect images: root file systems for `--image NAME`", "import ls rm inspect",
+	  "import [--max-size SIZE] [--max-entries NUMBER] [--max-ratio NUMBER] FILE|DIR|- [NAME]\nbuild [--engine "
+	  "docker|podman] [-t NAME] [-f FILE] [--build-arg NAME=VALUE] [--net open|none] [--no-import] [DIR]\npull "
+	  "[--engine docker|podman] [--no-import] NAME\nls\nrm NAME…\ninspect NAME",
+	  "import, build, pull, list, remove and inspect images: root file systems for `--image NAME`",
+	  "import build pull ls rm inspect",
 	  "cordon image import python.tar python:3.12   # docker save, an OCI layout, or a root file system\n"
+	  "cordon image build                           # an image for agents, by Docker or Podman: cordon-agent\n"
 	  "cordon run --image python:3.12 -- python3 --version\n" },
 	{ "config", cmd_config, SCOPE_OTHER, "show [--json]", "show this installation's configuration", "show", NULL },
 	{ "doctor", cmd_doctor, SCOPE_OTHER, "[--json]",

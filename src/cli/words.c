@@ -133,7 +133,8 @@ static void add_position(struct str *s, const struct cli_command *c, const struc
 		add_word(s, "options", 7, "all policy keys");
 		for (size_t i = 0; i < n; i++)
 			add_word(s, commands[i].name, strlen(commands[i].name), commands[i].help);
-	} else if (c->main == cmd_image && place->words == 1 && strcmp(place->verb, "import") == 0) {
+	} else if (c->main == cmd_image && place->words == 1 &&
+		   (strcmp(place->verb, "import") == 0 || strcmp(place->verb, "build") == 0)) {
 		str_add(s, ":files\n");
 	} else if (c->main == cmd_policy && place->words == 1 &&
 		   (strcmp(place->verb, "check") == 0 || strcmp(place->verb, "show") == 0)) {

@@ -312,7 +312,7 @@ static int run(struct request *r, int argc, char **argv, struct cordon_error *er
 	cordon_fail(err, CORDON_INVALID, 0,
 		    argc > 1 ? "no such command: image %.60s" : "what is to be done with images%.0s?",
 		    argc > 1 ? argv[1] : "");
-	return fail_hint(err, "there are import, ls, rm and inspect; see `cordon image --help`");
+	return fail_hint(err, "there are import, build, pull, ls, rm and inspect; see `cordon image --help`");
 }
 
 int main(int argc, char **argv)
