@@ -69,6 +69,7 @@ enum cordon_code {
 	CORDON_SYSTEM,         /* a system call failed; errnum says how */
 	CORDON_NO_MEMORY,
 	CORDON_INTERNAL, /* a defect in cordon */
+	CORDON_BUSY,     /* a living box that runs a job already, or is paused */
 };
 
 /* No pointers and less than PIPE_BUF in all: a child hands it to its parent whole, in one write. */
@@ -147,6 +148,9 @@ struct cordon_job {
 	const char *workdir;    /* overrides process.workdir; only where the box can see it */
 	bool tty;               /* a pseudo-terminal of its own as stdin, stdout and stderr */
 	bool keep;              /* keep the scratch directory of `storage: disk`, and say where it is */
+	/* Nothing is to be run yet: the plan is of a box that lives, for cordon_box_open(). Without argv, language, out, tty and keep. */
+	bool lives;
+	uint64_t timeout_ms; /* a shorter deadline than limits.wall_time; 0: that */
 };
 
 CORDON_API int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *policy,
@@ -259,6 +263,55 @@ CORDON_API char *cordon_connection_json(const struct cordon_connection *connecti
  * allowed, 127 not found, 128+n signal. */
 CORDON_API int cordon_result_exit_status(const struct cordon_result *result);
 CORDON_API void cordon_result_free(struct cordon_result *result);
+
+/* ---- boxes that live ----------------------------------------------------------------------------------- */
+
+/*
+ * cordon_run() makes a box for one job. A box that lives takes one job after another: each is a fresh process behind the same walls, with
+ * a deadline, an output bound, denials and a result of its own; what earlier jobs wrote is still there. When a job ends, everything that
+ * it started ends with it, also what it left in the background: between two jobs nothing runs. Memory, processes, CPU share and disk are
+ * limits of the box; wall time, CPU time and output count anew for each job. result->memory_peak_bytes is the box's so far.
+ *
+ *	struct cordon_job stays = { .size = sizeof(stays), .lives = true };
+ *
+ *	cordon_plan_new(&plan, policy, &stays, &err);
+ *	cordon_box_open(&box, plan, &err);
+ *	cordon_box_exec(box, &job, NULL, &result, &err);    // again and again
+ *	cordon_box_close(box);
+ *
+ * A box belongs to the process that opened it, and everything of it is gone when that process ends, however it ends. It is not
+ * for a fork of that process. The plan must stay as long as the box.
+ *
+ * Threads: exec, put and get one at a time; where one is under way, another is CORDON_BUSY, as they all are while the box is paused. Stats,
+ * pause and resume may be called beside them. Close comes last, when nobody is in another call.
+ *
+ * A box can end before it is closed: its keeper was killed, or memory ran out so far that its own first process went. What ran then has its
+ * result or an error, and every later call is an error that says why.
+ */
+struct cordon_box;
+
+struct cordon_stats {
+	size_t size;
+	uint64_t memory_bytes, memory_peak_bytes; /* now; since it was opened. 0: unknown */
+	uint64_t cpu_us;                          /* since it was opened */
+	uint64_t processes;                       /* of the job; 0 between jobs */
+	bool is_paused, is_busy;                  /* is_busy: a job is there */
+};
+
+CORDON_API int cordon_box_open(struct cordon_box **ret_box, const struct cordon_plan *plan, struct cordon_error *err);
+/* As cordon_run(), in a box that stands. The job is held to the box's policy; it may have files to copy in and out, and no terminal. */
+CORDON_API int cordon_box_exec(struct cordon_box *box, const struct cordon_job *job, const struct cordon_io *io,
+			       struct cordon_result **ret_result, struct cordon_error *err);
+/* A file or a tree from the host to a path in the box (relative: to its home), with the payload's rights there. A file gives way to what
+ * is put, a directory does not. And from there to the host, as --out does. */
+CORDON_API int cordon_box_put(struct cordon_box *box, const char *host, const char *path, struct cordon_error *err);
+CORDON_API int cordon_box_get(struct cordon_box *box, const char *path, const char *host, struct cordon_error *err);
+CORDON_API int cordon_box_stats(struct cordon_box *box, struct cordon_stats *ret_stats, struct cordon_error *err);
+/* A paused box keeps everything and uses no CPU; time that it is paused counts for no deadline. */
+CORDON_API int cordon_box_pause(struct cordon_box *box, struct cordon_error *err);
+CORDON_API int cordon_box_resume(struct cordon_box *box, struct cordon_error *err);
+/* Everything of it is gone when this returns. NULL is fine. */
+CORDON_API void cordon_box_close(struct cordon_box *box);
 
 /* ---- host --------------------------------------------------------------------------------------------- */
 

@@ -13,3 +13,10 @@ build/test/without: tests/probe/without.c
 build/test/inner: tests/engine/inner.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@
+
+# Of the library of this variant, so that it is linked each time: a program that uses it, for tests/life/living.sh.
+.PHONY: build/test/living
+probe: build/test/living
+build/test/living: tests/life/living.c $(B)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/living.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@

@@ -15,6 +15,7 @@ static const char *const code_names[] = {
 	[CORDON_SYSTEM] = "system",
 	[CORDON_NO_MEMORY] = "no_memory",
 	[CORDON_INTERNAL] = "internal",
+	[CORDON_BUSY] = "busy",
 };
 
 const char *cordon_code_name(int code)

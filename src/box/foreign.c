@@ -39,7 +39,7 @@ void foreign_note(struct foreign *f, const struct cordon_error *err)
 
 /* ---- ending ---- */
 
-static void request(struct foreign *f, enum engine_packet_type type)
+void foreign_request(struct foreign *f, enum engine_packet_type type)
 {
 	const struct engine_request r = { .type = type };
 
@@ -53,7 +53,7 @@ static void force(struct foreign *f)
 	f->deadline_us = clock_us() + FORCE_MS * 1000ULL;
 	switch (f->force++) {
 	case 0:
-		request(f, ENGINE_KILL);
+		foreign_request(f, ENGINE_KILL);
 		break;
 	case 1:
 		fd_close(&f->control);
@@ -70,8 +70,13 @@ void foreign_end(struct foreign *f)
 	if (f->ending)
 		return;
 	f->ending = true;
-	if (f->report->started && f->stream >= 0) {
-		frame_put(&f->queue, FRAME_END, NULL, 0);
+	foreign_thaw(f);
+	if (f->is_open && !f->report->started && f->stage == FOREIGN_RUNS && f->stream >= 0) {
+		foreign_drop(f); /* a box that lives outlives a job that has not begun */
+		f->ends_at_start = true;
+		f->deadline_us = clock_us() + END_MS * 1000ULL;
+	} else if ((f->report->started || f->stage == FOREIGN_IDLE) && f->stream >= 0) {
+		frame_put(&f->queue, f->stage == FOREIGN_RUNS && f->is_open ? FRAME_KILL : FRAME_END, NULL, 0);
 		f->deadline_us = clock_us() + END_MS * 1000ULL;
 	} else {
 		force(f);
@@ -163,10 +168,10 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	}
 }
 
-static void ask_numbers(struct foreign *f)
+void foreign_ask_numbers(struct foreign *f)
 {
 	if (!f->wants_numbers && f->control >= 0)
-		request(f, ENGINE_STAT);
+		foreign_request(f, ENGINE_STAT);
 	f->wants_numbers = true;
 }
 
@@ -187,7 +192,8 @@ static void on_numbers(struct foreign *f, const struct engine_exited *e)
 		f->numbers.cpu_us = before.cpu_us;
 	if (before.memory_peak_bytes > f->numbers.memory_peak_bytes)
 		f->numbers.memory_peak_bytes = before.memory_peak_bytes;
-	f->numbers.oom = f->numbers.oom || before.oom;
+	if (before.oom > f->numbers.oom)
+		f->numbers.oom = before.oom;
 	if (before.process_refusals > f->numbers.process_refusals)
 		f->numbers.process_refusals = before.process_refusals;
 	if (!f->has_base) {
@@ -231,8 +237,13 @@ static void from_driver(struct foreign *f)
 		on_created(f, &p.created);
 	} else if ((p.type == ENGINE_STATS || p.type == ENGINE_EXITED) && n == (ssize_t)sizeof(p.exited)) {
 		on_numbers(f, &p.exited);
+		if (f->asked)
+			foreign_answer(f, NULL);
 	} else if (p.type == ENGINE_ERROR && n == (ssize_t)sizeof(p.failed)) {
-		foreign_note(f, &p.failed.error);
+		if (f->asked == LINK_PAUSE || f->asked == LINK_RESUME)
+			foreign_answer(f, &p.failed.error);
+		else
+			foreign_note(f, &p.failed.error);
 	} else if (p.type == ENGINE_PROGRESS && n == (ssize_t)sizeof(p.progress) && !f->is_created && !f->ending) {
 		f->deadline_us = clock_us() + SETUP_MS * 1000ULL; /* it is slow, and alive */
 		tell_progress(f, &p.progress);
@@ -243,10 +254,15 @@ static void from_driver(struct foreign *f)
 
 static void from_front(struct foreign *f)
 {
+	int fds[LINK_JOB_FDS], r;
 	struct link_message m;
-	int fd = -1, r = link_receive(f->fds->front, &m, &fd);
+	size_t n;
 
-	fd_close(&fd);
+	r = link_receive_fds(f->fds->front, &m, fds, LINK_JOB_FDS, &n);
+	if (r > 0 && m.type == LINK_JOB)
+		foreign_take_job(f, &m.job, fds, n);
+	for (size_t i = 0; i < n; i++)
+		fd_close(&fds[i]);
 	if (r <= 0) {
 		f->front_gone = true;
 		f->report->cancelled = true;
@@ -258,8 +274,11 @@ static void from_front(struct foreign *f)
 		foreign_signal(f, m.signal);
 	} else if (m.type == LINK_WINDOW) {
 		foreign_set_window(f, m.window);
+	} else if (m.type == LINK_END && f->stage == FOREIGN_IDLE) {
+		/* it crossed the report */
 	} else if (m.type == LINK_END && f->report->has_exit) {
-		f->cut_short = true; /* what is cut short is the copying out, which the front notices */
+		f->cut_short = !f->is_open ||
+			       f->plan->out_count; /* what is cut short is the copying out, which the front notices */
 	} else if (m.type == LINK_END) {
 		f->report->cancelled = m.reason == LINK_CANCEL;
 		f->report->over_output = m.reason == LINK_OUTPUT;
@@ -297,7 +316,7 @@ static void begin(struct foreign *f)
 	struct cordon_error err = { 0 };
 
 	if (foreign_net_enter(f, &err) == 0) {
-		foreign_send_job(f);
+		f->plan->lives ? foreign_open(f) : foreign_send_job(f);
 		return;
 	}
 	foreign_net_explain(f, &err);
@@ -308,16 +327,16 @@ static void begin(struct foreign *f)
 /* What follows from what has been heard. */
 static void advance(struct foreign *f)
 {
-	const bool keeps = f->plan->engine->keeps_numbers;
+	const bool keeps = f->plan->engine->keeps_numbers && !f->plan->lives;
 
-	if (f->is_created && f->is_ready && !f->has_job && !f->ending)
+	if (f->is_created && f->is_ready && !f->has_job && !f->is_open && !f->ending)
 		begin(f);
 	if (f->stage == FOREIGN_RUNS && f->report->has_exit) {
 		f->stage = FOREIGN_COUNTS;
 		f->ending = true;
 		f->deadline_us = clock_us() + END_MS * 1000ULL;
 		if (!keeps)
-			ask_numbers(f);
+			foreign_ask_numbers(f);
 	}
 	if (f->stage == FOREIGN_COUNTS && (!f->wants_numbers || keeps || f->control < 0)) {
 		f->stage = FOREIGN_COLLECTS;
@@ -326,15 +345,19 @@ static void advance(struct foreign *f)
 			frame_put(&f->queue, FRAME_COLLECT, NULL, 0);
 	}
 	if (f->stage == FOREIGN_COLLECTS &&
-	    (f->collected || f->cut_short || !f->plan->out_count || f->front_gone || f->stream < 0))
-		leave(f);
+	    (f->collected || f->cut_short || !f->plan->out_count || f->front_gone || f->stream < 0)) {
+		if (f->is_open && !f->front_gone && f->stream >= 0 && f->control >= 0 && !f->cut_short)
+			(void)foreign_finish(f);
+		else
+			leave(f);
+	}
 }
 
 static int next_timeout_ms(const struct foreign *f, uint64_t now)
 {
-	uint64_t at = f->deadline_us;
+	uint64_t at = f->paused_us ? UINT64_MAX : f->deadline_us;
 
-	if (f->report->started && !f->ending && !f->wants_numbers && f->cpu_check_us < at)
+	if (f->report->started && !f->ending && !f->wants_numbers && !f->paused_us && f->cpu_check_us < at)
 		at = f->cpu_check_us;
 	if (f->guard_us > now && f->guard_us < at)
 		at = f->guard_us;
@@ -381,6 +404,11 @@ static void turn(struct foreign *f)
 		{ .fd = f->pending[1].len ? f->outputs[1] : -1, .events = POLLOUT },
 		{ .fd = f->guard_us > now ? -1 : f->prepared.guard.fd, .events = POLLIN },
 		{ .fd = f->net.egress.process, .events = POLLIN },
+		{ .fd = f->asked || f->control_gone ? -1 : f->fds->control, .events = POLLIN },
+		{ .fd = !foreign_passes(f) ? -1
+			: f->feeding >= 0  ? f->feeding
+					   : f->files,
+		  .events = POLLIN },
 	};
 
 	if (fds[1].fd >= 0 && !fds[1].events)
@@ -402,24 +430,30 @@ static void turn(struct foreign *f)
 		foreign_take_input(f);
 	if (fds[0].revents)
 		from_front(f);
+	if (fds[9].revents)
+		foreign_asked(f);
+	if (fds[10].revents)
+		foreign_pass_file(f);
 	foreign_from_init(f);
 	advance(f);
-	if (now >= f->deadline_us)
+	if (f->paused_us)
+		; /* time stands still */
+	else if (now >= f->deadline_us)
 		on_deadline(f);
 	else if (f->report->started && !f->ending && now >= f->cpu_check_us)
-		ask_numbers(f);
+		foreign_ask_numbers(f);
 	if ((fds[1].revents & POLLOUT) && f->copy.is_on && !f->ending)
 		f->deadline_us = now + SETUP_MS * 1000ULL; /* it takes what goes in */
 	foreign_feed(f);
 	foreign_to_init(f);
 }
 
-static void account(struct foreign *f)
+void foreign_account(struct foreign *f)
 {
 	struct link_report *r = f->report;
 
 	/* Memory ran out for init as well: the payload went with it. */
-	if (!r->has_exit && f->numbers.oom && r->started) {
+	if (!r->has_exit && f->numbers.oom > f->then.oom && r->started) {
 		r->exit.status = SIGKILL;
 		r->has_exit = true;
 	}
@@ -427,13 +461,13 @@ static void account(struct foreign *f)
 	if (cpu_used_us(f) > r->cpu_us)
 		r->cpu_us = cpu_used_us(f);
 	r->memory_peak_bytes = f->numbers.memory_peak_bytes ? f->numbers.memory_peak_bytes : r->exit.maxrss_bytes;
-	r->oom_kills = f->numbers.oom ? 1 : 0;
-	r->process_refusals = f->numbers.process_refusals;
+	r->oom_kills = f->numbers.oom > f->then.oom ? 1 : 0;
+	r->process_refusals = f->numbers.process_refusals - f->then.process_refusals;
 	if (!r->wall_us && f->started_us)
 		r->wall_us = clock_us() - f->started_us;
 }
 
-static void miss_init(struct foreign *f)
+void foreign_miss_init(struct foreign *f)
 {
 	const struct link_report *r = f->report;
 	struct cordon_error err = { 0 };
@@ -457,8 +491,9 @@ static void watch(struct foreign *f)
 			lasting_sweep(&f->plan->cgroup, 1, f->plan->state_dir, f->plan->scratch_dir);
 		}
 	}
-	account(f);
-	miss_init(f);
+	foreign_account(f);
+	foreign_miss_init(f);
+	f->report->is_idle = f->is_open && f->stage == FOREIGN_IDLE;
 }
 
 void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const char *owner, struct link_report *report)
@@ -477,11 +512,14 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 			      .stream = -1,
 			      .file = -1,
 			      .copy.file = -1,
+			      .box = plan,
+			      .files = -1,
+			      .feeding = -1,
 			      .input = fds->stdio[0],
 			      .outputs = { fds->stdio[1], fds->stdio[2] },
 			      .deadline_us = UINT64_MAX };
-	(void)fd_set_nonblock(f.outputs[0], true);
-	(void)fd_set_nonblock(f.outputs[1], true);
+	for (int i = 0; i < 2 && f.outputs[i] >= 0; i++)
+		(void)fd_set_nonblock(f.outputs[i], true);
 	if (foreign_open_terminal(&f, &report->error) == 0 && foreign_start(&f, &report->error) == 0)
 		watch(&f);
 	else
@@ -494,6 +532,8 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	fd_close(&f.outputs[1]);
 	fd_close(&f.file);
 	foreign_net_done(&f); /* after the box: it carried to the end */
+	fd_close(&f.files);
+	fd_close(&f.feeding);
 	prepare_done(&f.prepared);
 	shelf_close(&f.shelf);
 	foreign_copy_done(&f);

@@ -198,7 +198,8 @@ void foreign_net_lost(struct foreign *f)
 	bool served = egress_failed(&f->net.egress, &err);
 
 	foreign_note(f, &err);
-	if (served && f->report->started)
+	f->lost = err;
+	if ((served && f->report->started) || f->is_open)
 		return;
 	f->report->cancelled = f->report->started;
 	foreign_end(f);

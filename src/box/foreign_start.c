@@ -168,6 +168,8 @@ int foreign_write_spec(const struct foreign *f)
 	json_object(&j, NULL);
 	json_string(&j, "owner", f->owner);
 	json_string(&j, "init", f->plan->init);
+	if (f->plan->lives)
+		json_bool(&j, "lives", true);
 	spec_limits(&j, &f->plan->limits);
 	if (f->plan->engine->makes_root)
 		spec_root(&j, f);
@@ -312,14 +314,17 @@ void foreign_send_job(struct foreign *f)
 
 	if (!job.workdir || !job.path || strv_copy(&job.argv, &p->argv) < 0 || strv_copy(&job.env, &p->env) < 0 ||
 	    add_grants(p, &job.grants) < 0 || add_paths(p, &job) < 0 ||
-	    (!p->engine->makes_root && (foreign_add_checks(f, &job.checks) < 0 || foreign_add_ins(p, &job.ins) < 0)))
+	    (!p->engine->makes_root && foreign_add_checks(f, &job.checks) < 0) ||
+	    (p->lives                 ? strv_copy(&job.ins, &f->job.texts.ins)
+	     : !p->engine->makes_root ? foreign_add_ins(p, &job.ins)
+				      : 0) < 0)
 		body.failed = true;
 	stream_job_put(&body, &job);
 	stream_job_done(&job);
 	f->queue.failed = f->queue.failed || body.failed;
 	frame_put(&f->queue, FRAME_JOB, body.data, body.len);
-	if (p->engine->makes_root)
+	f->copy.is_on = !p->engine->makes_root && !p->lives;
+	if (!f->copy.is_on && f->files < 0)
 		frame_put(&f->queue, FRAME_START, NULL, 0);
-	f->copy.is_on = !p->engine->makes_root;
 	f->has_job = true;
 }

@@ -4,6 +4,7 @@
 
 #include "box/egress.h"
 #include "box/foreign.h"
+#include "box/job.h"
 #include "box/prepare.h"
 #include "box/shelf.h"
 #include "stream/engine.h"
@@ -15,6 +16,7 @@ enum foreign_stage {
 	FOREIGN_RUNS,     /* up to the payload's end */
 	FOREIGN_COUNTS,   /* what it used is asked for, while its group still has somebody in it */
 	FOREIGN_COLLECTS, /* files go out */
+	FOREIGN_IDLE,     /* a box that lives, between two jobs */
 	FOREIGN_LEAVES,   /* init has been told to go */
 };
 
@@ -63,7 +65,7 @@ struct foreign {
 	bool counts_processes; /* the engine does not: init does, by rlimit, which holds where ids are the box's own */
 	bool ending, in_grace, front_gone, collected, cut_short, swept;
 	uint32_t window; /* of the terminal: rows << 16 | columns; 0: unknown */
-	unsigned force; /* how hard it was ended so far */
+	unsigned force;  /* how hard it was ended so far */
 	struct foreign_net net;
 	struct foreign_copy copy;
 	/* the file that is coming out */
@@ -71,6 +73,15 @@ struct foreign {
 	struct link_file entry;
 	bool has_entry;
 	uint64_t file_bytes;
+	/* a box that lives: foreign_live.c */
+	struct cordon_plan *box; /* its own plan; `plan` is the job's while there is one */
+	struct job job;          /* what `plan` points into then */
+	int files, feeding;      /* what goes in: from the front; the file under way; -1: none */
+	bool is_open, control_gone, ends_at_start;
+	uint64_t paused_us;        /* since when; 0: it is not */
+	unsigned asked, before;    /* LINK_STAT and the like, 0: nothing; how many answers come before this one's */
+	struct engine_exited then; /* the numbers when the job began */
+	struct cordon_error lost;  /* egress is gone: every later job is told */
 };
 
 static inline bool foreign_is_full(const struct foreign *f)
@@ -119,7 +130,25 @@ void foreign_net_done(struct foreign *f);
 int foreign_open_terminal(struct foreign *f, struct cordon_error *err);
 void foreign_set_window(struct foreign *f, uint32_t window);
 
+/* foreign_live.c */
+void foreign_open(struct foreign *f); /* the container stands, and takes jobs */
+void foreign_take_job(struct foreign *f, const struct link_job *head, int fds[LINK_JOB_FDS], size_t n);
+bool foreign_finish(struct foreign *f);    /* the job is over: reported; false: some of its output is still here */
+void foreign_pass_file(struct foreign *f); /* one piece of what goes in */
+void foreign_drop(struct foreign *f);      /* nothing more goes in, and nothing is run */
+void foreign_asked(struct foreign *f);     /* something, over fds->control */
+void foreign_answer(struct foreign *f, const struct cordon_error *err); /* the driver said something; NULL: numbers */
+void foreign_thaw(struct foreign *f);                                   /* before it is ended */
+static inline bool foreign_passes(const struct foreign *f)
+{
+	return (f->files >= 0 || f->feeding >= 0) && f->queue.len < FRAME_MAX;
+}
+
 /* foreign.c */
+void foreign_account(struct foreign *f);
+void foreign_miss_init(struct foreign *f);
+void foreign_request(struct foreign *f, enum engine_packet_type type);
+void foreign_ask_numbers(struct foreign *f);
 void foreign_note(struct foreign *f, const struct cordon_error *err); /* the first one counts */
 void foreign_end(struct foreign *f);
 

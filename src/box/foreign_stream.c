@@ -144,6 +144,8 @@ static int take_started(struct foreign *f, const struct frame *frame)
 	if (!f->has_job || f->report->started || frame_get_u32(frame, &applied) < 0)
 		return -EPROTO;
 	f->report->started = true;
+	if (f->ends_at_start)
+		frame_put(&f->queue, FRAME_KILL, NULL, 0);
 	f->report->layers = layers_of(f, applied);
 	f->started_us = clock_us();
 	if (!f->ending)
@@ -167,7 +169,8 @@ static int take_exit(struct foreign *f, const struct frame *frame)
 					      .disk_full = e.disk_full,
 					      .inodes_full = e.inodes_full };
 	f->report->has_exit = true;
-	f->report->wall_us = f->started_us ? clock_us() - f->started_us : 0;
+	/* Resumed, it may end before we have heard that it was. */
+	f->report->wall_us = f->started_us ? (f->paused_us ? f->paused_us : clock_us()) - f->started_us : 0;
 	return 0;
 }
 
@@ -240,8 +243,10 @@ static int take_frame(struct foreign *f, const struct frame *frame, struct cordo
 	case FRAME_STDIN:
 	case FRAME_SIGNAL:
 	case FRAME_END:
+	case FRAME_KILL:
 	case FRAME_COLLECT:
 	case FRAME_WINDOW:
+	case FRAME_DROP:
 	case FRAME_TYPES:
 		break; /* not from init */
 	}

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "box/copy.h"
 #include "box/descend.h"
+#include "box/job.h"
 #include "box/link.h"
 #include "os/caps.h"
 #include "os/process.h"
@@ -39,6 +40,9 @@ struct init {
 	bool payload_gone;
 	int status; /* the payload's, as from waitpid */
 	bool reported;
+	/* a box that lives */
+	struct job job;                /* the last one that came */
+	uint64_t cpu_us, maxrss_bytes; /* of who was reaped of it */
 };
 
 static _Noreturn void give_up(struct inside *in, int status)
@@ -75,10 +79,14 @@ static int drop(struct inside *in)
 	uint64_t keep = 1ULL << CAP_KILL | 1ULL << CAP_DAC_READ_SEARCH;
 	int r;
 
+	/* To become the payload's user again, for the next job, and to lock what that one has. */
+	if (in->plan->lives)
+		keep |= 1ULL << CAP_SETUID | 1ULL << CAP_SETGID | 1ULL << CAP_SETPCAP;
+
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
-	for (int t = 0; in->awaits_cgroup && t < CG_TREES; t++)
+	for (int t = 0; in->awaits_cgroup && !in->plan->lives && t < CG_TREES; t++)
 		fd_close(&in->later->procs[t]);
 	fd_close(&in->capture);
 	fd_close(&in->authority);
@@ -91,16 +99,28 @@ static int drop(struct inside *in)
 
 /* ---- ending ---- */
 
+static uint64_t time_us(struct timeval tv)
+{
+	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
+}
+
 static void reap(struct init *init, int flags)
 {
+	struct rusage usage;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, flags)) > 0 || (pid < 0 && errno == EINTR))
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
+		if (pid < 0)
+			continue;
+		init->cpu_us += time_us(usage.ru_utime) + time_us(usage.ru_stime);
+		if ((uint64_t)usage.ru_maxrss * 1024 > init->maxrss_bytes)
+			init->maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
 		if (pid == init->payload) {
 			init->payload_gone = true;
 			init->status = status;
 		}
+	}
 }
 
 static void end_everything(struct init *init)
@@ -128,11 +148,6 @@ static void look_at_disk(const char *path, struct link_exit *ret)
 	ret->inodes_full = ret->inodes_full || (fs.f_files && fs.f_ffree < 4);
 }
 
-static uint64_t time_us(struct timeval tv)
-{
-	return (uint64_t)tv.tv_sec * 1000000 + (uint64_t)tv.tv_usec;
-}
-
 static void report_exit(struct init *init)
 {
 	struct link_message m = { .type = LINK_EXITED };
@@ -146,6 +161,10 @@ static void report_exit(struct init *init)
 	m.exit.status = init->status;
 	m.exit.cpu_us = time_us(usage.ru_utime) + time_us(usage.ru_stime);
 	m.exit.maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
+	if (init->in->plan->lives) { /* what earlier jobs used is not this one's */
+		m.exit.cpu_us = init->cpu_us;
+		m.exit.maxrss_bytes = init->maxrss_bytes;
+	}
 	if (init->in->plan->level == LEVEL_CONTAINER) {
 		look_at_disk("/tmp", &m.exit);
 		look_at_disk(init->in->plan->home, &m.exit);
@@ -153,8 +172,63 @@ static void report_exit(struct init *init)
 			look_at_disk(init->in->plan->privates[i].dest, &m.exit);
 	}
 	(void)link_send(init->in->link, &m, -1);
-	if (!init->in->plan->out_count && init->in->plan->level == LEVEL_CONTAINER)
+	if (!init->in->plan->out_count && init->in->plan->level == LEVEL_CONTAINER && !init->in->plan->lives)
 		_exit(0); /* nothing is left to do here: let the namespaces go while the keeper counts */
+}
+
+/* ---- jobs of a box that lives ---- */
+
+static _Noreturn void become_job(struct init *init, int fds[LINK_JOB_FDS], size_t n)
+{
+	struct inside *in = init->in;
+
+	in->plan = &init->job.plan;
+	for (int i = 0; i < 3; i++)
+		in->stdio[i] = fds[JOB_FD_STDIN + i];
+	in->files = n > JOB_FD_FILES ? fds[JOB_FD_FILES] : -1;
+	in->paths = &init->job.texts.ins;
+	(void)inside_become_job(in);
+	give_up(in, 127);
+}
+
+/* One that cannot even be forked is told like one that failed in its first step. */
+static void refuse_job(struct init *init, int errnum)
+{
+	struct link_message m = { .type = LINK_ERROR };
+
+	cordon_fail(&m.error, CORDON_SYSTEM, errnum, "start the job");
+	(void)fail_step(&m.error, "init");
+	(void)link_send(init->in->link, &m, -1);
+	report_exit(init);
+}
+
+static void begin_job(struct init *init, const struct link_job *head, int fds[LINK_JOB_FDS], size_t n)
+{
+	int r;
+
+	if (!init->in->plan->lives || !init->reported || n < JOB_FD_FILES)
+		return;
+	job_done(&init->job);
+	init->payload = 0;
+	init->payload_gone = init->reported = false;
+	init->status = 0;
+	init->cpu_us = init->maxrss_bytes = 0;
+	r = job_read(&init->job, init->in->plan, head, fds[JOB_FD_TEXT]);
+	init->payload = r < 0 ? r : fork();
+	if (init->payload == 0)
+		become_job(init, fds, n);
+	if (init->payload < 0)
+		refuse_job(init, r < 0 ? -r : errno);
+}
+
+/* What made the network has gone; the box stands. */
+static void open_box(struct init *init)
+{
+	struct link_message m = { .type = LINK_OPENED };
+
+	reap(init, 0);
+	init->reported = true;
+	(void)link_send(init->in->link, &m, -1);
 }
 
 /* ---- serving ---- */
@@ -163,14 +237,14 @@ static void serve_message(struct init *init, const struct link_message *m)
 {
 	switch (m->type) {
 	case LINK_SIGNAL:
-		if (!init->payload_gone)
+		if (!init->payload_gone && init->payload > 0)
 			(void)kill(-init->payload, m->signal); /* the payload leads a session of its own */
 		break;
 	case LINK_END:
 		report_exit(init);
 		break;
 	case LINK_COLLECT:
-		copy_out_send(init->in->plan, init->in->work, init->in->link);
+		copy_out_send(init->in->plan->lives ? &init->job.plan : init->in->plan, init->in->work, init->in->link);
 		break;
 	case LINK_MAPPED:
 	case LINK_CGROUP:
@@ -183,6 +257,12 @@ static void serve_message(struct init *init, const struct link_message *m)
 	case LINK_COLLECTED:
 	case LINK_PROGRESS:
 	case LINK_REPORT:
+	case LINK_OPENED:
+	case LINK_JOB:
+	case LINK_STAT:
+	case LINK_PAUSE:
+	case LINK_RESUME:
+	case LINK_STATS:
 		break; /* not for us */
 	}
 }
@@ -193,7 +273,8 @@ static _Noreturn void serve(struct init *init, int signals)
 
 	for (;;) {
 		struct link_message m;
-		int fd = -1;
+		int sent[LINK_JOB_FDS];
+		size_t n;
 
 		if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR) {
 			end_everything(init);
@@ -209,12 +290,16 @@ static _Noreturn void serve(struct init *init, int signals)
 		}
 		if (!fds[0].revents)
 			continue;
-		if (link_receive(init->in->link, &m, &fd) <= 0) {
+		if (link_receive_fds(init->in->link, &m, sent, LINK_JOB_FDS, &n) <= 0) {
 			end_everything(init);
 			_exit(0);
 		}
-		fd_close(&fd);
-		serve_message(init, &m);
+		if (m.type == LINK_JOB)
+			begin_job(init, &m.job, sent, n);
+		else
+			serve_message(init, &m);
+		for (size_t i = 0; i < n; i++)
+			fd_close(&sent[i]);
 	}
 }
 
@@ -247,5 +332,7 @@ _Noreturn void init_main(struct inside *in)
 		(void)fail_step(in->err, "init");
 		give_up(in, 1);
 	}
+	if (in->plan->lives)
+		open_box(&init);
 	serve(&init, signals);
 }

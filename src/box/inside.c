@@ -13,10 +13,10 @@
 #include "base/fd.h"
 #include "box/capture.h"
 #include "box/copy.h"
+#include "box/feed.h"
 #include "box/link.h"
 #include "box/root.h"
 #include "os/caps.h"
-#include "os/landlock.h"
 #include "os/limits.h"
 #include "os/mount.h"
 #include "os/netns.h"
@@ -177,6 +177,8 @@ static int setup_meet(struct inside *in)
 		_exit(1);
 	fd_close(&in->gate);
 	r = n ? netns_enter(sock) : 0;
+	in->applied |= n ? LAYER_BIT(NETNS) : 0; /* jobs of a box that lives take it from here */
+	in->no_sockets = !n && has(in, LAYER_BIT(NETNS));
 	return r < 0 ? fail(in, -r, "join the network namespace") : 0;
 }
 
@@ -418,151 +420,6 @@ static int payload_no_new_privs(struct inside *in)
 	return r < 0 ? fail(in, -r, "set no_new_privs") : 0;
 }
 
-struct grant {
-	const char *path;
-	unsigned access;
-};
-
-static int grant_all(struct inside *in, int ruleset, const struct grant *grants, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		int r = landlock_allow_path(ruleset, in->plan->landlock_abi, grants[i].path, grants[i].access);
-
-		if (r < 0)
-			return cordon_fail(in->err, CORDON_SYSTEM, -r, "Landlock rule for '%s'", grants[i].path);
-	}
-	return 0;
-}
-
-/* At process level by the fd that the plan checked: its path may lead elsewhere by now. */
-static int grant_mount(struct inside *in, int ruleset, const struct plan_mount *m, unsigned exec)
-{
-	const struct grant g = { m->dest, LANDLOCK_READ | exec | (m->writable ? LANDLOCK_WRITE : 0) };
-	int r;
-
-	if (!in->work)
-		return grant_all(in, ruleset, &g, 1);
-	r = landlock_allow(ruleset, in->plan->landlock_abi, m->fd, g.access);
-	return r < 0 ? cordon_fail(in->err, CORDON_SYSTEM, -r, "Landlock rule for '%s'", m->source) : 0;
-}
-
-static int grant_mounts(struct inside *in, int ruleset, unsigned exec)
-{
-	for (size_t i = 0; i < in->plan->mount_count; i++)
-		if (grant_mount(in, ruleset, &in->plan->mounts[i], exec) < 0)
-			return -1;
-	for (size_t i = 0; i < in->plan->private_count; i++) {
-		const struct grant g = { in->plan->privates[i].dest, LANDLOCK_READ | LANDLOCK_WRITE | exec };
-
-		if (!in->work && grant_all(in, ruleset, &g, 1) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* The whole private root may be read; only what is writable may be written. A path from outside never passes our root. */
-static int grant_container(struct inside *in, int ruleset)
-{
-	unsigned exec = in->plan->exec_lock ? 0 : LANDLOCK_EXEC, rw = LANDLOCK_READ | LANDLOCK_WRITE | exec;
-	const struct grant grants[] = {
-		{ "/", LANDLOCK_READ | exec },
-		{ "/tmp", rw },
-		{ in->plan->home, rw },
-		{ "/dev", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
-		/* /proc/self/mem writes through page protections: another program could be poked into a listed one. */
-		{ "/proc", LANDLOCK_READ | (in->plan->exec_lock ? 0 : LANDLOCK_WRITE) },
-	};
-
-	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0 || grant_mounts(in, ruleset, exec) < 0)
-		return -1;
-	for (size_t i = 0; in->plan->exec_lock && i < in->plan->command_paths.n; i++) {
-		const struct grant g = { in->plan->command_paths.v[i], LANDLOCK_READ | LANDLOCK_EXEC };
-
-		if (grant_all(in, ruleset, &g, 1) < 0)
-			return -1;
-	}
-	for (size_t i = 0; in->plan->exec_lock && i < in->plan->loader_paths.n; i++) {
-		const struct grant g = { in->plan->loader_paths.v[i], LANDLOCK_READ | LANDLOCK_EXEC };
-
-		if (grant_all(in, ruleset, &g, 1) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Without mounts of its own, Landlock is the first lock: system directories, a few devices, one private directory. */
-static int grant_process(struct inside *in, int ruleset)
-{
-	const unsigned rx = LANDLOCK_READ | LANDLOCK_EXEC;
-	const struct grant grants[] = {
-		{ "/usr", rx },
-		{ "/bin", rx },
-		{ "/sbin", rx },
-		{ "/lib", rx },
-		{ "/lib32", rx },
-		{ "/lib64", rx },
-		{ "/etc/ld.so.cache", LANDLOCK_READ },
-		{ "/etc/ld.so.conf", LANDLOCK_READ },
-		{ "/etc/ld.so.conf.d", LANDLOCK_READ },
-		{ "/etc/alternatives", rx },
-		{ "/etc/localtime", LANDLOCK_READ },
-		{ "/etc/timezone", LANDLOCK_READ },
-		{ "/etc/nsswitch.conf", LANDLOCK_READ },
-		{ "/etc/mime.types", LANDLOCK_READ },
-		{ "/etc/ssl/certs", LANDLOCK_READ },
-		{ "/etc/ssl/openssl.cnf", LANDLOCK_READ },
-		{ "/etc/services", LANDLOCK_READ },
-		{ "/etc/protocols", LANDLOCK_READ },
-		{ "/etc/java-17-openjdk", LANDLOCK_READ },
-		{ "/etc/perl", LANDLOCK_READ },
-		{ "/etc/python3", LANDLOCK_READ },
-		{ "/dev/null", LANDLOCK_READ | LANDLOCK_WRITE },
-		{ "/dev/zero", LANDLOCK_READ | LANDLOCK_WRITE },
-		{ "/dev/full", LANDLOCK_READ | LANDLOCK_WRITE },
-		{ "/dev/random", LANDLOCK_READ },
-		{ "/dev/urandom", LANDLOCK_READ },
-		{ "/dev/tty", LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE },
-		{ "/proc/meminfo", LANDLOCK_READ },
-		{ "/proc/cpuinfo", LANDLOCK_READ },
-		{ "/proc/stat", LANDLOCK_READ },
-		{ "/proc/filesystems", LANDLOCK_READ },
-		{ "/proc/sys/kernel/osrelease", LANDLOCK_READ },
-		{ "/proc/sys/vm/overcommit_memory", LANDLOCK_READ },
-		{ "/sys/devices/system/cpu", LANDLOCK_READ },
-		{ in->work, rx | LANDLOCK_WRITE },
-	};
-
-	int r = 0;
-
-	if (grant_all(in, ruleset, grants, ARRAY_LEN(grants)) < 0)
-		return -1;
-	if (in->plan->tty) /* stdin is by now the box's terminal: /dev/stdin and its like lead to its name */
-		r = landlock_allow(ruleset, in->plan->landlock_abi, STDIN_FILENO,
-				   LANDLOCK_READ | LANDLOCK_WRITE | LANDLOCK_DEVICE);
-	if (r < 0)
-		return fail(in, -r, "make the Landlock rule for the terminal");
-	return grant_mounts(in, ruleset, LANDLOCK_EXEC);
-}
-
-static int payload_landlock(struct inside *in)
-{
-	auto_close int ruleset = -1;
-	int r;
-
-	if (!has(in, LAYER_BIT(LANDLOCK)))
-		return 0;
-	ruleset = landlock_new(in->plan->landlock_abi, in->plan->level == LEVEL_PROCESS);
-	if (ruleset < 0)
-		return fail(in, -ruleset, "make a Landlock ruleset");
-	if ((in->work ? grant_process(in, ruleset) : grant_container(in, ruleset)) < 0)
-		return -1;
-	r = landlock_restrict(ruleset);
-	if (r < 0)
-		return fail(in, -r, "apply Landlock");
-	in->applied |= LAYER_BIT(LANDLOCK);
-	return 0;
-}
-
 static int payload_seccomp(struct inside *in)
 {
 	struct seccomp_options chosen = in->plan->seccomp;
@@ -648,6 +505,57 @@ static int payload_exec(struct inside *in)
 	return cordon_fail(in->err, CORDON_NOT_EXECUTABLE, seen, "'%s' cannot be executed", name);
 }
 
+/* Files that come with a job, with the payload's own rights; without a command that was all. */
+static int payload_files(struct inside *in)
+{
+	if (in->files >= 0 && feed_take(in->plan, in->paths, in->files, in->err) < 0)
+		return -1;
+	fd_close(&in->files);
+	if (!in->plan->argv.n)
+		_exit(0);
+	return 0;
+}
+
+/* A box that lives has no payload yet: its network is made as for one. */
+static int payload_leave(struct inside *in)
+{
+	(void)in;
+	_exit(0);
+}
+
+static int inside_become_nobody(struct inside *in)
+{
+	static const struct step steps[] = {
+		{ "network", payload_network, 0 },
+		{ "ready", payload_ready, 0 },
+		{ "gate", payload_gate, 0 },
+		{ "leave", payload_leave, 0 },
+	};
+
+	return run_steps(in, steps, ARRAY_LEN(steps));
+}
+
+int inside_become_job(struct inside *in)
+{
+	static const struct step steps[] = {
+		{ "scheduling", payload_scheduling, 0 },
+		{ "cgroup", payload_cgroup, 0 },
+		{ "payload session", payload_session, 0 },
+		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
+		{ "payload identity", payload_identity, 0 },
+		{ "copy in", payload_files, 0 },
+		{ "stdio", payload_stdio, 0 },
+		{ "workdir", payload_workdir, 0 },
+		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
+		{ "landlock", inside_landlock, 0 },
+		{ "seccomp", payload_seccomp, 0 },
+		{ "started", payload_started, 0 },
+		{ "exec", payload_exec, 0 },
+	};
+
+	return run_steps(in, steps, ARRAY_LEN(steps));
+}
+
 int inside_become_payload(struct inside *in)
 {
 	static const struct step steps[] = {
@@ -662,11 +570,13 @@ int inside_become_payload(struct inside *in)
 		{ "stdio", payload_stdio, 0 },
 		{ "workdir", payload_workdir, 0 }, /* with the payload's own rights */
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
-		{ "landlock", payload_landlock, 0 }, /* after every open */
-		{ "seccomp", payload_seccomp, 0 },   /* last: what comes before needs its syscalls */
+		{ "landlock", inside_landlock, 0 }, /* after every open */
+		{ "seccomp", payload_seccomp, 0 },  /* last: what comes before needs its syscalls */
 		{ "started", payload_started, 0 },
 		{ "exec", payload_exec, 0 },
 	};
 
+	if (in->plan->lives)
+		return inside_become_nobody(in);
 	return run_steps(in, steps, ARRAY_LEN(steps));
 }

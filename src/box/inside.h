@@ -34,6 +34,9 @@ struct inside {
 	bool no_sockets; /* the network namespace was given up: sockets go with it */
 	int listener;    /* seccomp's, on its way to the keeper; -1: none */
 	char *work;      /* process level: the private directory on the host */
+	/* a job in a box that lives */
+	int files;                /* what goes in: box/feed.h; -1: nothing */
+	const struct strv *paths; /* where it goes */
 	struct cordon_error *err;
 };
 
@@ -44,5 +47,9 @@ int inside_setup(struct inside *in);
 /* The payload's child: its network and its limits, takes its rights away one by one, waits at the gate, executes. Returns only on
  * failure. */
 int inside_become_payload(struct inside *in);
+/* A box that lives: `plan` is the job's. As above, in a box that stands, from what init has left of its rights. */
+int inside_become_job(struct inside *in);
+/* A step of theirs. */
+int inside_landlock(struct inside *in);
 
 #endif

@@ -43,22 +43,23 @@ enum {
 };
 /* ---- ending ---- */
 
-static void keeper_end(struct keeper *k)
+void keeper_end(struct keeper *k)
 {
 	struct link_message m = { .type = LINK_END };
 
 	if (k->ending)
 		return;
 	k->ending = true;
+	keeper_thaw(k);
 	k->deadline_us = clock_us() + (k->plan->level == LEVEL_PROCESS ? END_PROCESS_MS : END_MS) * 1000ULL;
 	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
 		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
 	/* Without a pid namespace the payload, which may have started meanwhile, does not die with init: init has to end it. */
-	if ((!k->report.started && k->plan->level == LEVEL_CONTAINER) || link_send_now(k->link, &m) < 0)
+	if ((!k->report.started && k->plan->level == LEVEL_CONTAINER && !k->is_open) || link_send_now(k->link, &m) < 0)
 		(void)process_signal(k->init, SIGKILL);
 }
 
-static void note_error(struct keeper *k, const struct cordon_error *err)
+void keeper_note(struct keeper *k, const struct cordon_error *err)
 {
 	if (k->report.error.code == CORDON_OK)
 		k->report.error = *err;
@@ -89,18 +90,18 @@ static void pass_signal(struct keeper *k, int sig)
 		k->early_signals |= 1ULL << (sig - 1);
 }
 
-static void start_egress(struct keeper *k)
+void keeper_start_egress(struct keeper *k)
 {
 	struct cordon_error err = { 0 };
 
 	if (k->plan->network.intercepts || egress_start(&k->egress, k->plan, k->fds->events, &err) == 0)
 		return;
-	note_error(k, &err);
+	keeper_note(k, &err);
 	k->report.cancelled = true;
 	keeper_end(k);
 }
 
-static void from_init(struct keeper *k)
+void keeper_hear(struct keeper *k)
 {
 	struct cordon_error said;
 	struct link_message m;
@@ -113,8 +114,8 @@ static void from_init(struct keeper *k)
 	switch (m.type) {
 	case LINK_ERROR:
 		if (!k->report.started && egress_said(&k->egress, &said))
-			note_error(k, &said); /* it went first: what failed in the box failed because of that */
-		note_error(k, &m.error);
+			keeper_note(k, &said); /* it went first: what failed in the box failed because of that */
+		keeper_note(k, &m.error);
 		break;
 	case LINK_STARTED:
 		k->listener = STEAL_FD(fd);
@@ -122,11 +123,13 @@ static void from_init(struct keeper *k)
 		k->report.layers = m.layers;
 		k->plan->degraded |= k->plan->layers & k->plan->may_degrade & ~m.layers;
 		k->started_us = clock_us();
-		k->deadline_us = k->started_us + k->plan->limits.wall_time_ms * 1000;
+		if (!k->ending)
+			k->deadline_us = k->started_us + k->wall_time_ms * 1000;
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
-		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1)
+		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && !k->is_open)
 			k->later_us = k->started_us + LATER_US;
-		start_egress(k);
+		if (!k->is_open)
+			keeper_start_egress(k);
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
@@ -152,23 +155,38 @@ static void from_init(struct keeper *k)
 	case LINK_COLLECT:
 	case LINK_PROGRESS:
 	case LINK_REPORT:
+	case LINK_JOB:
+	case LINK_STAT:
+	case LINK_PAUSE:
+	case LINK_RESUME:
+	case LINK_STATS:
 		break; /* not from init */
+	case LINK_OPENED:
+		keeper_opened(k);
+		break;
 	}
 	fd_close(&fd);
 }
 
 static void from_front(struct keeper *k)
 {
+	int fds[LINK_JOB_FDS], r;
 	struct link_message m;
-	int fd = -1, r = link_receive(k->fds->front, &m, &fd);
+	size_t n;
 
-	fd_close(&fd);
+	r = link_receive_fds(k->fds->front, &m, fds, LINK_JOB_FDS, &n);
+	if (r > 0 && m.type == LINK_JOB)
+		keeper_take_job(k, &m, fds, n);
+	for (size_t i = 0; i < n; i++)
+		fd_close(&fds[i]);
 	if (r <= 0) {
 		k->front_gone = true;
 		k->report.cancelled = true;
 		keeper_end(k);
 	} else if (m.type == LINK_SIGNAL) {
 		pass_signal(k, m.signal);
+	} else if (m.type == LINK_END && k->is_open && !k->in_job) {
+		/* it crossed the report */
 	} else if (m.type == LINK_END && k->report.has_exit) {
 		k->done =
 			true; /* the payload has ended; what is cut short is the copying out, which the front notices */
@@ -181,6 +199,11 @@ static void from_front(struct keeper *k)
 
 static void on_deadline(struct keeper *k)
 {
+	if (k->is_open && !k->ending && !k->report.started) {
+		cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "preparing the job");
+		keeper_end(k);
+		return;
+	}
 	if (k->ending || !k->report.started) {
 		if (!k->ending)
 			cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "building the box");
@@ -208,6 +231,7 @@ static void check_cpu(struct keeper *k, uint64_t now)
 	if (k->plan->limits_by_watch) {
 		watch_read(k->init_pid, &usage);
 		used = k->has_cgroup ? cgroup_read_cpu_us(&k->cgroup) : usage.cpu_us;
+		used -= used > k->then.cpu_us ? k->then.cpu_us : used;
 		if (usage.memory_bytes > k->report.memory_peak_bytes)
 			k->report.memory_peak_bytes = usage.memory_bytes;
 		if (usage.memory_bytes > k->plan->limits.memory_bytes) {
@@ -216,7 +240,7 @@ static void check_cpu(struct keeper *k, uint64_t now)
 			return;
 		}
 	} else {
-		used = cgroup_read_cpu_us(&k->cgroup);
+		used = cgroup_read_cpu_us(&k->cgroup) - k->then.cpu_us;
 	}
 	if (k->prepared.scratch >= 0 && k->plan->storage == PLAN_STORAGE_WATCH &&
 	    watch_tree(k->prepared.scratch, &usage) == 0 &&
@@ -270,7 +294,7 @@ static void on_guard(struct keeper *k, uint64_t now)
 	k->guard_us = now + 10000;
 	if (guard_check(&k->prepared.guard, k->plan, &err) == 0)
 		return;
-	note_error(k, &err);
+	keeper_note(k, &err);
 	k->report.cancelled = true;
 	keeper_end(k);
 }
@@ -286,7 +310,7 @@ static void on_later(struct keeper *k)
 		return;
 	cordon_fail(&err, CORDON_SYSTEM, -r, "limit CPU and disk rates");
 	(void)fail_step(&err, "cgroup");
-	note_error(k, &err);
+	keeper_note(k, &err);
 	k->report.cancelled = true;
 	keeper_end(k);
 }
@@ -298,8 +322,9 @@ static void on_egress(struct keeper *k)
 
 	bool served = egress_failed(&k->egress, &err);
 
-	note_error(k, &err);
-	if (served && k->report.started)
+	keeper_note(k, &err);
+	k->lost = err;
+	if ((served && k->report.started) || k->is_open)
 		return;
 	k->report.cancelled = k->report.started;
 	keeper_end(k);
@@ -307,9 +332,9 @@ static void on_egress(struct keeper *k)
 
 static int next_timeout_ms(const struct keeper *k, uint64_t now)
 {
-	uint64_t at = k->deadline_us;
+	uint64_t at = k->paused_us ? UINT64_MAX : k->deadline_us;
 
-	if (k->report.started && !k->ending && k->cpu_check_us < at)
+	if (k->report.started && !k->ending && !k->paused_us && k->cpu_check_us < at)
 		at = k->cpu_check_us;
 	if (k->throttle_us > now && k->throttle_us < at)
 		at = k->throttle_us;
@@ -323,8 +348,7 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 	return at > 3600000 ? 3600000 : (int)at;
 }
 
-/* One turn. Returns once something happened; false when init is gone. */
-static bool keeper_turn(struct keeper *k)
+bool keeper_turn(struct keeper *k)
 {
 	uint64_t now = clock_us();
 	struct pollfd fds[] = {
@@ -334,6 +358,7 @@ static bool keeper_turn(struct keeper *k)
 		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
 		{ .fd = k->guard_us > now ? -1 : k->prepared.guard.fd, .events = POLLIN },
 		{ .fd = k->egress.process, .events = POLLIN },
+		{ .fd = k->control_gone ? -1 : k->fds->control, .events = POLLIN },
 	};
 
 	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
@@ -344,14 +369,18 @@ static bool keeper_turn(struct keeper *k)
 		on_guard(k, now);
 	if (fds[5].revents)
 		on_egress(k);
+	if (fds[6].revents)
+		keeper_asked(k);
 	if (fds[0].revents)
-		from_init(k);
+		keeper_hear(k);
 	if (fds[1].revents)
 		from_front(k);
 	if (fds[2].revents && !fds[0].revents) /* all that init said has been heard */
 		return false;
 	if (!k->ending && now >= k->later_us)
 		on_later(k);
+	if (k->paused_us)
+		return true; /* time stands still */
 	if (now >= k->deadline_us)
 		on_deadline(k);
 	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
@@ -359,7 +388,7 @@ static bool keeper_turn(struct keeper *k)
 	return true;
 }
 
-static void keeper_sweep(struct keeper *k)
+void keeper_sweep(struct keeper *k)
 {
 	if (k->swept || !k->report.started)
 		return;
@@ -368,11 +397,11 @@ static void keeper_sweep(struct keeper *k)
 }
 
 /* Files of --out, once everything in the box stands still. */
-static void keeper_collect(struct keeper *k)
+void keeper_collect(struct keeper *k)
 {
 	struct link_message m = { .type = LINK_COLLECT };
 
-	if (!k->report.has_exit || !k->plan->out_count || k->front_gone)
+	if (!k->report.has_exit || !(k->is_open ? k->out_count : k->plan->out_count) || k->front_gone)
 		return;
 	k->done = false;
 	k->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
@@ -381,7 +410,7 @@ static void keeper_collect(struct keeper *k)
 			;
 }
 
-static void keeper_account(struct keeper *k)
+void keeper_account(struct keeper *k)
 {
 	struct cgroup_usage usage = { 0 };
 
@@ -395,16 +424,17 @@ static void keeper_account(struct keeper *k)
 	if (!k->has_cgroup || cgroup_read_usage(&k->cgroup, &usage) < 0)
 		return;
 	/* The group's account begins later than the run on v1; init's misses whom nobody waited for. */
+	usage.cpu_us -= k->then.cpu_us;
 	if (usage.cpu_us > k->report.cpu_us)
 		k->report.cpu_us = usage.cpu_us;
 	if (usage.memory_peak_bytes)
 		k->report.memory_peak_bytes = usage.memory_peak_bytes;
-	k->report.oom_kills = usage.oom_kills;
-	k->report.process_refusals = usage.process_refusals;
+	k->report.oom_kills = usage.oom_kills - k->then.oom_kills;
+	k->report.process_refusals = usage.process_refusals - k->then.process_refusals;
 }
 
 /* Init, or the payload's child, went without a word: it was killed, or could not even say what failed. */
-static void keeper_miss_init(struct keeper *k)
+void keeper_miss_init(struct keeper *k)
 {
 	const struct link_report *p = &k->report;
 	struct cordon_error err = { 0 };
@@ -416,7 +446,7 @@ static void keeper_miss_init(struct keeper *k)
 		    p->started ? "while the payload ran" : "before the payload was started");
 	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
 	(void)fail_step(&err, "init");
-	note_error(k, &err);
+	keeper_note(k, &err);
 }
 
 static void keeper_watch(struct keeper *k)
@@ -426,7 +456,7 @@ static void keeper_watch(struct keeper *k)
 		keeper_sweep(k);
 	/* What init said last may still be on its way. */
 	while (!k->done && k->link >= 0)
-		from_init(k);
+		keeper_hear(k);
 	keeper_miss_init(k);
 	keeper_account(k);
 	keeper_collect(k);
@@ -453,6 +483,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 			return cordon_fail(err, CORDON_SYSTEM, errno, "open /dev/null");
 	keep[n++] = fds->front;
 	keep[n++] = fds->events;
+	keep[n++] = fds->control;
 	for (int i = 0; i < 3; i++)
 		keep[n++] = fds->stdio[i];
 	keep[n++] = plan->root_fd;
@@ -467,6 +498,22 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 	return fail_step(err, "keeper");
 }
 
+/* Between two jobs of a box that lives nobody waits for a report: the next caller is told why the box has ended. */
+static void keeper_report(struct keeper *k)
+{
+	struct link_message m = { .type = LINK_ERROR };
+
+	k->report.is_last = true;
+	if (!k->report.is_idle) {
+		(void)link_send_report(k->fds->front, &k->report);
+		return;
+	}
+	m.error = k->report.error;
+	if (m.error.code == CORDON_OK)
+		cordon_fail(&m.error, CORDON_SYSTEM, 0, "the box has ended");
+	(void)link_send_now(k->fds->front, &m);
+}
+
 _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
 {
 	struct keeper k = { .plan = plan,
@@ -478,7 +525,8 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .egress = EGRESS_INIT,
 			    .prepared = PREPARED_INIT,
 			    .deadline_us = UINT64_MAX,
-			    .later_us = UINT64_MAX };
+			    .later_us = UINT64_MAX,
+			    .wall_time_ms = plan->limits.wall_time_ms };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 	bool has_egress;
 
@@ -493,7 +541,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	if (begun == 0 && !plan->engine->is_native)
 		foreign_run(plan, fds, k.owner, &k.report);
 	else if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
-		keeper_watch(&k);
+		plan->lives ? keeper_live(&k) : keeper_watch(&k);
 	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
 	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)
 		process_end(&k.init);
@@ -502,7 +550,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	 * result of it meanwhile, and then waits for our end. */
 	has_egress = egress_leave(&k.egress);
 	if (!has_egress)
-		(void)link_send_report(fds->front, &k.report);
+		keeper_report(&k);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
 		(void)cgroup_kill(&k.cgroup);
 	/* After LINK_EXITED nobody is in it any more, and init's namespaces go meanwhile. */
@@ -516,6 +564,6 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	lasting_undo(plan, k.owner, plan->keep);
 	egress_end(&k.egress);
 	if (has_egress)
-		(void)link_send_report(fds->front, &k.report);
+		keeper_report(&k);
 	_exit(0);
 }

@@ -8,6 +8,7 @@ struct keeper_fds {
 	int front;    /* link to the front */
 	int stdio[3]; /* the payload's ends */
 	int events;   /* for egress: what it tells goes straight to the front; -1: no network */
+	int control;  /* a box that lives: what is asked beside jobs; -1: none */
 	char *owner;  /* shared with the front, OWNER_NAME_MAX: the name that everything lasting will carry */
 };
 

@@ -38,11 +38,13 @@ static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
 		.read_bps = l->read_bps,
 		.write_bps = l->write_bps,
-		.kill = k->plan->level == LEVEL_PROCESS,
+		.kill = k->plan->level == LEVEL_PROCESS || k->plan->lives, /* what can be killed can be frozen */
 	};
 	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
 		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &k->cgroup_limits);
 		k->has_cgroup = r == 0;
+		if (r == 0 && k->plan->lives)
+			r = cgroup_add_later(&k->cgroup, &k->cgroup_limits);
 	}
 	if (r == 0)
 		return 0;
@@ -139,6 +141,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.proc_net = -1,
 		.netns = -1,
 		.listener = -1,
+		.files = -1,
 		.prepared = k->prepared.mounts,
 		.prepared_in = k->prepared.ins,
 		.image = k->prepared.image,
@@ -150,9 +153,10 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.work = k->prepared.work,
 		.err = &err,
 	};
-	int front = k->fds->front, events = k->fds->events;
+	int front = k->fds->front, events = k->fds->events, control = k->fds->control;
 
 	fd_close(&front);
+	fd_close(&control);
 	fd_close(&events);
 	fd_close(&k->link);
 	fd_close(&k->egress.theirs);
@@ -217,13 +221,13 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
  * A pipe belongs to who made it. As root the payload is someone else, and could not open /dev/stdin, /dev/stdout and /dev/stderr,
  * as ordinary shell lines do. Where the pipe cannot be given, those stay closed and the fds themselves work.
  */
-static void give_pipes(const struct keeper *k)
+void keeper_give_pipes(const struct keeper *k, const int stdio[3])
 {
 	struct stat st;
 
 	for (int i = 0; i < 3 && k->plan->as_root; i++)
-		if (fstat(k->fds->stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
-		    fchown(k->fds->stdio[i], k->prepared.uid, k->prepared.gid) < 0)
+		if (fstat(stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
+		    fchown(stdio[i], k->prepared.uid, k->prepared.gid) < 0)
 			return;
 }
 
@@ -243,7 +247,7 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 	}
 	k->link = pair[0];
 	theirs = pair[1];
-	give_pipes(k);
+	keeper_give_pipes(k, k->fds->stdio);
 	if (egress_prepare(&k->egress, k->plan, err) < 0 || clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,

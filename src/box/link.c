@@ -27,12 +27,20 @@ static size_t link_size(enum link_type type)
 		return head + sizeof(struct link_file);
 	case LINK_PROGRESS:
 		return head + sizeof(struct link_progress);
+	case LINK_JOB:
+		return head + sizeof(struct link_job);
+	case LINK_STATS:
+		return head + sizeof(struct link_stats);
 	case LINK_MAPPED:
 	case LINK_CGROUP:
 	case LINK_TTY:
 	case LINK_COLLECT:
 	case LINK_COLLECTED:
 	case LINK_REPORT:
+	case LINK_OPENED:
+	case LINK_STAT:
+	case LINK_PAUSE:
+	case LINK_RESUME:
 		break;
 	}
 	return head;

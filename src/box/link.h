@@ -29,7 +29,17 @@ enum link_type {
 	LINK_COLLECTED, /* init -> keeper -> front: no more files */
 	LINK_PROGRESS,  /* keeper -> front: building takes a while */
 	LINK_REPORT,    /* keeper -> front: the end; a struct link_report follows as a message of its own */
+	/* boxes that live: box/living.h */
+	LINK_OPENED, /* init -> keeper -> front: the box stands, and takes jobs */
+	LINK_JOB,    /* front -> keeper -> init, with fds: LINK_JOB_FDS */
+	LINK_STAT, /* front -> keeper, over a socket of their own; answered with LINK_STATS or LINK_ERROR, as are the next two */
+	LINK_PAUSE,
+	LINK_RESUME,
+	LINK_STATS,
 };
+
+/* What comes with LINK_JOB, in this order; the last only where files go in. */
+enum { JOB_FD_TEXT, JOB_FD_STDIN, JOB_FD_STDOUT, JOB_FD_STDERR, JOB_FD_FILES, LINK_JOB_FDS };
 
 enum link_reason { LINK_CANCEL, LINK_OUTPUT }; /* why the front ends a run */
 
@@ -38,6 +48,19 @@ struct link_exit {
 	uint64_t cpu_us;       /* of everything that was reaped */
 	uint64_t maxrss_bytes; /* of the largest process */
 	bool disk_full, inodes_full;
+};
+
+/* What the keeper has to know of a job; who runs it reads the text. */
+struct link_job {
+	uint64_t wall_time_ms;
+	uint32_t out_count;
+	bool runs;      /* false: it only carries files */
+	bool has_files; /* some go in, over JOB_FD_FILES: LINK_FILE with an fd each, then LINK_COLLECTED */
+};
+
+struct link_stats {
+	uint64_t memory_bytes, memory_peak_bytes, cpu_us, processes;
+	bool is_paused, is_busy;
 };
 
 /* One entry of a tree that is copied out. */
@@ -68,6 +91,8 @@ struct link_report {
 	uint64_t wall_us, cpu_us, memory_peak_bytes, oom_kills, process_refusals;
 	unsigned layers, degraded;
 	bool limits_by_watch;
+	bool is_last;              /* a box that lives ended with this job */
+	bool is_idle;              /* a box that lives ended between two jobs: nobody waits for this report */
 	char engine_version[96];   /* empty: native */
 	struct cordon_error error; /* code CORDON_OK: none */
 	uint32_t denial_count;
@@ -86,6 +111,8 @@ struct link_message {
 		enum link_reason reason;
 		struct link_file file;
 		struct link_progress progress;
+		struct link_job job;
+		struct link_stats stats;
 	};
 };
 

@@ -1,526 +1,102 @@
 /*
- * The front: cordon_run(). Forks the keeper, feeds stdin, takes stdout and stderr up to their bound, passes signals on, and
- * returns the result once the keeper has reported. It never waits for end of file: when the box is gone, what is left in the pipes is
- * taken and that is all. If the keeper is killed, the front undoes what lasts. In the caller's process, with the caller's rights.
+ * cordon_run(): forks the keeper, serves it as its front, and waits for its end. If the keeper is killed, what lasts is undone here. In the
+ * caller's process, with the caller's rights.
  */
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "box/collect.h"
+#include "box/front.h"
 #include "box/keeper.h"
-#include "box/lasting.h"
-#include "box/link.h"
-#include "box/result.h"
-#include "box/scratch.h"
-#include "box/traffic.h"
-#include "os/process.h"
+#include "box/spawn.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-enum { CHUNK = 65536, TRAFFIC_AT = 6 /* in front_loop()'s table */ };
-
-struct stream {
-	int fd;
-	struct str data;
-	uint64_t taken;
-	bool truncated;
-};
-
-struct front {
-	const struct cordon_plan *plan;
-	struct cordon_io io;
-	int keeper;         /* link */
-	int keeper_process; /* pidfd */
-	int stdin_to;       /* write end of the payload's stdin, or -1 */
-	int tty;            /* the terminal's master, or -1 */
-	char *pending;      /* read from stdin, not yet written */
-	size_t pending_len, pending_at;
-	struct stream streams[2];
-	struct collect collect;
+struct run {
+	struct front front;
 	struct traffic traffic;
-	struct cordon_error collect_error;
-	char *owner;    /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
-	bool collected; /* LINK_COLLECTED has come */
-	int link_error; /* errno of the link to the keeper, or 0 */
-	bool ended, end_waits, reported,
-		refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
-	enum link_reason end_reason;
-	struct link_report report;
-	char *buffer; /* CHUNK */
+	struct spawned keeper;
 };
 
-/* The front never waits for the keeper's ear: the keeper may be waiting for the front's, with a file of --out in its hand. */
-static void try_end(struct front *f)
+static int run_start(struct run *run, struct cordon_error *err)
 {
-	struct link_message m = { .type = LINK_END, .reason = f->end_reason };
-
-	f->end_waits = link_send_now(f->keeper, &m) == -EAGAIN;
-}
-
-static void send_end(struct front *f, enum link_reason reason)
-{
-	if (f->ended)
-		return;
-	f->ended = true;
-	f->end_reason = reason;
-	try_end(f);
-}
-
-/* ---- output ---- */
-
-static void deliver(struct front *f, enum cordon_stream id, const char *data, size_t len)
-{
-	struct stream *s = &f->streams[id == CORDON_STDERR];
-
-	if (f->refused)
-		return;
-	if (f->io.output) {
-		if (f->io.output(f->io.arg, id, data, len) < 0) {
-			f->refused = true;
-			send_end(f, LINK_CANCEL);
-		}
-	} else {
-		str_add_bytes(&s->data, data, len);
-	}
-}
-
-/* Takes what is there, once. False at end of file. */
-static bool take_output(struct front *f, enum cordon_stream id)
-{
-	struct stream *s = &f->streams[id == CORDON_STDERR];
-	uint64_t left = f->plan->limits.output_bytes - s->taken;
-	ssize_t n = read(s->fd, f->buffer, CHUNK);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return true;
-	if (n <= 0) {
-		fd_close(&s->fd);
-		return false;
-	}
-	if ((uint64_t)n > left) {
-		s->truncated = true;
-		n = (ssize_t)left;
-	}
-	s->taken += (uint64_t)n;
-	if (n)
-		deliver(f, id, f->buffer, (size_t)n);
-	if (s->truncated) {
-		send_end(f, LINK_OUTPUT);
-		fd_close(&s->fd); /* more is not wanted; the box is being ended */
-		return false;
-	}
-	return true;
-}
-
-/* The box is gone: what it wrote before is still in the pipes, and nobody can add to it. */
-static void drain(struct front *f, enum cordon_stream id)
-{
-	struct stream *s = &f->streams[id == CORDON_STDERR];
-
-	while (s->fd >= 0) {
-		struct pollfd p = { .fd = s->fd, .events = POLLIN };
-
-		if (poll(&p, 1, 0) <= 0 || !take_output(f, id))
-			break;
-	}
-}
-
-/* ---- input ---- */
-
-static void read_stdin(struct front *f)
-{
-	ssize_t n = read(f->io.stdin_fd, f->pending, CHUNK);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		f->io.stdin_fd = -1;
-		if (f->tty < 0)
-			fd_close(&f->stdin_to);
-		return;
-	}
-	f->pending_len = (size_t)n;
-	f->pending_at = 0;
-}
-
-static void write_stdin(struct front *f)
-{
-	int to = f->tty >= 0 ? f->tty : f->stdin_to;
-	ssize_t n = write(to, f->pending + f->pending_at, f->pending_len - f->pending_at);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n < 0) { /* the payload does not read any more */
-		f->pending_len = f->pending_at = 0;
-		f->io.stdin_fd = -1;
-		fd_close(&f->stdin_to);
-		return;
-	}
-	f->pending_at += (size_t)n;
-	if (f->pending_at == f->pending_len)
-		f->pending_at = f->pending_len = 0;
-}
-
-static void copy_window(struct front *f)
-{
-	struct link_message m = { .type = LINK_WINDOW };
-	struct winsize size;
-
-	if (f->tty < 0 || f->io.tty_fd < 0 || ioctl(f->io.tty_fd, TIOCGWINSZ, &size) < 0)
-		return;
-	m.window = (uint32_t)size.ws_row << 16 | size.ws_col;
-	/* Of a foreign box we have a socket, and its terminal is elsewhere. */
-	if (ioctl(f->tty, TIOCSWINSZ, &size) < 0)
-		(void)link_send_now(f->keeper, &m);
-}
-
-static void take_control(struct front *f)
-{
-	unsigned char sig;
-	ssize_t n = read(f->io.control_fd, &sig, 1);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0) {
-		f->io.control_fd = -1;
-	} else if (sig == SIGKILL) {
-		send_end(f, LINK_CANCEL);
-	} else if (sig == SIGWINCH && f->tty >= 0) {
-		copy_window(f);
-	} else {
-		struct link_message m = { .type = LINK_SIGNAL, .signal = sig };
-
-		(void)link_send_now(f->keeper, &m); /* where hundreds wait already, one more is no loss */
-	}
-}
-
-/* ---- the keeper ---- */
-
-static void start_terminal(struct front *f, int *fd)
-{
-	f->tty = STEAL_FD(*fd);
-	(void)fd_set_nonblock(f->tty, true);
-	f->streams[0].fd = fcntl(f->tty, F_DUPFD_CLOEXEC, 3);
-	copy_window(f);
-}
-
-/* False when the keeper is gone. */
-static bool from_keeper(struct front *f)
-{
-	struct link_message m;
-	int fd = -1, r = link_receive(f->keeper, &m, &fd);
-
-	if (r <= 0) {
-		f->link_error = -r;
-		return r == -EAGAIN || r == -EPROTO;
-	}
-	switch (m.type) {
-	case LINK_TTY:
-		start_terminal(f, &fd);
-		break;
-	case LINK_FILE:
-		collect_file(&f->collect, &m.file, fd);
-		break;
-	case LINK_PROGRESS:
-		m.progress.text[sizeof(m.progress.text) - 1] = '\0';
-		if (f->io.progress)
-			f->io.progress(f->io.arg, m.progress.text, m.progress.done_bytes, m.progress.total_bytes);
-		break;
-	case LINK_REPORT:
-		f->reported = link_receive_report(f->keeper, &f->report) == 0;
-		if (!f->reported)
-			return false;
-		break;
-	case LINK_MAPPED:
-	case LINK_CGROUP:
-	case LINK_ERROR:
-	case LINK_STARTED:
-	case LINK_EXITED:
-	case LINK_SIGNAL:
-	case LINK_WINDOW:
-	case LINK_END:
-	case LINK_COLLECT:
-		break; /* not for the front */
-	case LINK_COLLECTED:
-		f->collected = true;
-		break;
-	}
-	fd_close(&fd);
-	return !f->reported;
-}
-
-static void front_loop(struct front *f)
-{
-	for (;;) {
-		bool full = f->pending_len != 0;
-		int sink = f->tty >= 0 ? f->tty : f->stdin_to;
-		struct pollfd fds[TRAFFIC_AT + 1 + TRAFFIC_FETCHES] = {
-			{ .fd = f->keeper, .events = (short)(f->end_waits ? POLLIN | POLLOUT : POLLIN) },
-			{ .fd = f->streams[0].fd, .events = POLLIN },
-			{ .fd = f->streams[1].fd, .events = POLLIN },
-			{ .fd = f->io.control_fd, .events = POLLIN },
-			{ .fd = sink >= 0 && !full ? f->io.stdin_fd : -1, .events = POLLIN },
-			{ .fd = full ? sink : -1, .events = POLLOUT },
-		};
-
-		traffic_poll(&f->traffic, fds + TRAFFIC_AT);
-		if (poll(fds, ARRAY_LEN(fds), traffic_timeout_ms(&f->traffic)) < 0 && errno != EINTR)
-			return;
-		traffic_serve(&f->traffic, fds + TRAFFIC_AT);
-		if (fds[1].revents)
-			(void)take_output(f, CORDON_STDOUT);
-		if (fds[2].revents)
-			(void)take_output(f, CORDON_STDERR);
-		if (fds[3].revents)
-			take_control(f);
-		if (fds[4].revents)
-			read_stdin(f);
-		if (fds[5].revents)
-			write_stdin(f);
-		if (fds[0].revents & POLLOUT)
-			try_end(f);
-		if ((fds[0].revents & ~POLLOUT) && !from_keeper(f))
-			return;
-	}
-}
-
-/* ---- starting and ending ---- */
-
-struct pipes {
-	int in[2], out[2], err[2], link[2];
-	int events; /* egress's end */
-};
-
-static void close_pair(int pair[2])
-{
-	fd_close(&pair[0]);
-	fd_close(&pair[1]);
-}
-
-/* None of them as 0, 1 or 2, which the payload's own become: a copy there would outlive them in keeper and init. */
-static int above_stdio(int pair[2])
-{
-	pair[0] = fd_above_stdio(pair[0]);
-	pair[1] = fd_above_stdio(pair[1]);
-	return pair[0] < 0 ? pair[0] : pair[1] < 0 ? pair[1] : 0;
-}
-
-static int open_pipes(struct front *f, struct pipes *p)
-{
-	int r = 0;
-
-	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 }, { -1, -1 }, -1 };
-	if (f->io.stdin_fd >= 0 && !f->plan->tty) {
-		r = pipe2(p->in, O_CLOEXEC) < 0 ? -errno : above_stdio(p->in);
-	} else {
-		p->in[0] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-		p->in[0] = p->in[0] < 0 ? -errno : fd_above_stdio(p->in[0]);
-		r = p->in[0] < 0 ? p->in[0] : 0;
-	}
-	if (r == 0)
-		r = pipe2(p->out, O_CLOEXEC) < 0 ? -errno : above_stdio(p->out);
-	if (r == 0)
-		r = pipe2(p->err, O_CLOEXEC) < 0 ? -errno : above_stdio(p->err);
-	if (r == 0)
-		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, p->link) < 0 ? -errno : above_stdio(p->link);
-	if (r == 0)
-		r = traffic_open(&f->traffic, f->plan, &p->events);
-	return r;
-}
-
-/* fork() rather than clone3: glibc then puts its own locks in order for the child. Signals wait until it has its own handlers. */
-static pid_t fork_keeper(struct front *f, struct pipes *p)
-{
-	struct cordon_plan plan = *f->plan; /* the keeper may degrade its own copy */
-	struct keeper_fds fds = {
-		.front = p->link[1], .stdio = { p->in[0], p->out[1], p->err[1] }, .events = p->events, .owner = f->owner
-	};
-	sigset_t all, before;
-	pid_t pid;
-
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	pid = fork();
-	if (pid == 0)
-		keeper_main(&plan, &fds);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return pid < 0 ? -errno : pid;
-}
-
-static pid_t front_start(struct front *f, struct cordon_error *err)
-{
+	struct keeper_fds fds = { .front = -1, .events = -1, .control = -1 };
+	struct front *f = &run->front;
 	struct pipes p;
-	int r = open_pipes(f, &p);
-	pid_t pid = r < 0 ? r : fork_keeper(f, &p);
+	int r = front_open_pipes(f, &p), link[2] = { -1, -1 };
 
-	fd_close(&p.in[0]);
-	fd_close(&p.out[1]);
-	fd_close(&p.err[1]);
-	fd_close(&p.link[1]);
-	fd_close(&p.events);
-	if (pid < 0) {
-		close_pair(p.in);
-		close_pair(p.out);
-		close_pair(p.err);
-		close_pair(p.link);
-		return cordon_fail(err, CORDON_SYSTEM, -pid, "start the keeper");
+	if (r == 0)
+		r = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0 ? -errno : front_above_stdio(link);
+	if (r == 0)
+		r = traffic_open(f->traffic, f->plan, &fds.events);
+	if (r == 0) {
+		fds.front = link[1];
+		fds.stdio[0] = p.in[0];
+		fds.stdio[1] = p.out[1];
+		fds.stdio[2] = p.err[1];
+		r = spawn_keeper(&run->keeper, f->plan, &fds);
 	}
-	f->keeper = p.link[0];
-	f->stdin_to = p.in[1];
-	f->streams[0].fd = p.out[0];
-	f->streams[1].fd = p.err[0];
-	for (int i = 0; i < 2; i++)
-		(void)fd_set_nonblock(f->streams[i].fd, true);
-	if (f->stdin_to >= 0)
-		(void)fd_set_nonblock(f->stdin_to, true);
-	if (f->plan->tty)
-		fd_close(&f->streams[0].fd); /* the terminal takes its place */
-	return pid;
-}
-
-/* Its end is the end of the box: nothing of it is left on the host. Where it was killed on the way there, that is ours to do. */
-static void wait_keeper(struct front *f, pid_t pid)
-{
-	int status = 0;
-	pid_t gone;
-
-	do
-		gone = waitpid(pid, &status, 0);
-	while (gone < 0 && errno == EINTR);
-	/* Where the caller ignores SIGCHLD, or has waited for it, nobody knows: what is gone already is left out. */
-	if (f->owner[0] && (!f->reported || gone < 0 || status != 0))
-		lasting_undo(f->plan, f->owner, f->reported && f->plan->keep);
-}
-
-static int front_result(struct front *f, struct cordon_result **ret_result, struct cordon_error *err)
-{
-	struct result *result;
-
-	if (!f->reported) {
-		if (f->link_error) {
-			cordon_fail(err, CORDON_SYSTEM, f->link_error, "hear from the keeper");
-		} else {
-			cordon_fail(err, CORDON_SYSTEM, 0, "the keeper was killed before it could report");
-			(void)fail_hint(err, "the box was ended with it and what it left was removed; see the kernel "
-					     "log for an OOM kill");
-		}
-		return fail_step(err, "keeper");
+	front_close_theirs(&p);
+	fd_close(&link[1]);
+	fd_close(&fds.events);
+	if (r < 0) {
+		front_close_pipes(&p);
+		fd_close(&link[0]);
+		return cordon_fail(err, CORDON_SYSTEM, -r, "start the keeper");
 	}
-	if (f->report.error.code == CORDON_OK && f->collect_error.code != CORDON_OK)
-		f->report.error = f->collect_error;
-	if (!f->report.started && f->report.error.code != CORDON_OK && f->report.error.code != CORDON_NOT_FOUND &&
-	    f->report.error.code != CORDON_NOT_EXECUTABLE && f->report.error.code != CORDON_DENIED) {
-		if (err)
-			*err = f->report.error;
-		return -1;
-	}
-	/* The payload may end of the closed pipe before the keeper hears why it was closed. */
-	f->report.over_output = f->report.over_output || f->streams[0].truncated || f->streams[1].truncated;
-	result = result_new(f->plan, &f->report, &f->traffic);
-	if (!result)
-		return fail_memory(err);
-	for (int i = 0; i < 2; i++) {
-		struct cordon_bytes *b = i ? &result->public.err : &result->public.out;
-
-		b->len = f->streams[i].data.len;
-		b->truncated = f->streams[i].truncated;
-		b->data = str_take(&f->streams[i].data);
-	}
-	if (!result->public.out.data || !result->public.err.data) {
-		cordon_result_free(&result->public);
-		return fail_memory(err);
-	}
-	if (f->plan->keep && strv_add_take(&result->texts, scratch_keep(f->plan->scratch_dir, f->owner)) == 0)
-		result->public.kept = result->texts.v[result->texts.n - 1];
-	*ret_result = &result->public;
+	f->keeper = link[0];
+	front_take_pipes(f, &p);
 	return 0;
 }
 
-/* A write into a pipe that nobody reads must not end the caller's process. */
-static void run_guarded(struct front *f)
+static int run_job(struct run *run, struct cordon_result **ret_result, struct cordon_error *err)
 {
-	struct timespec none = { 0 };
-	sigset_t pipe_set, before, pending;
+	const struct cordon_plan *plan = run->front.plan;
+	struct front *f = &run->front;
+	bool gone;
 
-	sigemptyset(&pipe_set);
-	sigaddset(&pipe_set, SIGPIPE);
-	(void)pthread_sigmask(SIG_BLOCK, &pipe_set, &before);
-	front_loop(f);
-	(void)sigpending(&pending);
-	if (sigismember(&pending, SIGPIPE) && !sigismember(&before, SIGPIPE))
-		(void)sigtimedwait(&pipe_set, NULL, &none);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	front_serve(f);
+	fd_close(&f->keeper); /* whatever it still has to say: it must not wait for us while we wait for it */
+	gone = f->reported && plan->level == LEVEL_CONTAINER; /* all who could write; the keeper cleans up */
+	if (!gone)
+		spawn_wait(&run->keeper, plan, f->reported);
+	front_drain(f);
+	collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
+	if (gone)
+		spawn_wait(&run->keeper, plan, f->reported);
+	return front_result(f, ret_result, err);
 }
 
 int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struct cordon_result **ret_result,
 	       struct cordon_error *err)
 {
 	struct cordon_error unused;
-	struct front *f;
-	bool gone;
-	pid_t pid;
-	int r;
+	struct run *run;
+	int r = -1;
 
 	if (!plan || !ret_result || (io && io->size < sizeof(size_t)))
 		return cordon_fail(err, CORDON_INVALID, 0,
 				   "a run needs a plan, room for its result, and an io with its size set");
-	f = calloc(1, sizeof(*f));
-	if (!f)
+	if (plan->lives)
+		return cordon_fail(err, CORDON_INVALID, 0, "this plan is of a box that lives: cordon_box_open()");
+	run = calloc(1, sizeof(*run));
+	if (!run)
 		return fail_memory(err);
-	f->plan = plan;
-	f->io = (struct cordon_io){ .stdin_fd = -1, .control_fd = -1, .tty_fd = -1 };
-	if (io) /* a caller of an older header has a shorter one */
-		memcpy(&f->io, io, io->size < sizeof(*io) ? io->size : sizeof(*io));
-	f->keeper = f->stdin_to = f->tty = f->streams[0].fd = f->streams[1].fd = f->traffic.fd = -1;
-	for (size_t i = 0; i < TRAFFIC_FETCHES; i++)
-		f->traffic.fetches[i].fd = -1;
-	f->traffic.told = f->io.connection;
-	f->traffic.arg = f->io.arg;
-	f->pending = malloc(CHUNK);
-	f->buffer = malloc(CHUNK);
-	f->owner = mmap(NULL, OWNER_NAME_MAX, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (f->owner == MAP_FAILED)
-		f->owner = NULL;
-	collect_init(&f->collect, plan, f->owner, &f->collect_error);
-	pid = f->pending && f->buffer && f->owner ? front_start(f, err ? err : &unused) : fail_memory(err);
-	r = -1;
-	if (pid > 0) {
-		run_guarded(f);
-		fd_close(&f->keeper); /* whatever it still has to say: it must not wait for us while we wait for it */
-		gone = f->reported && plan->level == LEVEL_CONTAINER; /* all who could write; the keeper cleans up */
-		if (!gone)
-			wait_keeper(f, pid);
-		drain(f, CORDON_STDOUT);
-		drain(f, CORDON_STDERR);
-		traffic_drain(&f->traffic);
-		collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
-		if (gone)
-			wait_keeper(f, pid);
-		r = front_result(f, ret_result, err);
+	traffic_init(&run->traffic);
+	if (front_init(&run->front, plan, io, &run->traffic) == 0 && spawn_init(&run->keeper) == 0) {
+		run->front.owner = run->keeper.owner;
+		collect_init(&run->front.collect, plan, run->keeper.owner, &run->front.collect_error);
+		r = run_start(run, err ? err : &unused);
+		if (r == 0)
+			r = run_job(run, ret_result, err);
+	} else {
+		(void)fail_memory(err);
 	}
-	for (int i = 0; i < 2; i++) {
-		fd_close(&f->streams[i].fd);
-		str_done(&f->streams[i].data);
-	}
-	fd_close(&f->keeper);
-	fd_close(&f->stdin_to);
-	fd_close(&f->tty);
-	traffic_done(&f->traffic);
-	if (f->owner)
-		(void)munmap(f->owner, OWNER_NAME_MAX);
-	free(f->pending);
-	free(f->buffer);
-	free(f);
+	front_done(&run->front);
+	fd_close(&run->front.keeper);
+	traffic_done(&run->traffic);
+	spawn_done(&run->keeper);
+	free(run);
 	return r;
 }
 

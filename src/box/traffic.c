@@ -11,14 +11,18 @@
 
 enum { EVENTS_AT_ONCE = 256 };
 
+void traffic_init(struct traffic *t)
+{
+	t->fd = -1;
+	for (size_t i = 0; i < TRAFFIC_FETCHES; i++)
+		t->fetches[i].fd = -1;
+}
+
 int traffic_open(struct traffic *t, const struct cordon_plan *plan, int *ret_theirs)
 {
 	int pair[2];
 
 	t->plan = plan;
-	t->fd = -1;
-	for (size_t i = 0; i < TRAFFIC_FETCHES; i++)
-		t->fetches[i].fd = -1;
 	*ret_theirs = -1;
 	if (!plan->network.is_on)
 		return 0;
@@ -161,6 +165,17 @@ void traffic_done(struct traffic *t)
 	fd_close(&t->fd);
 	free(t->rows);
 	t->rows = NULL;
+}
+
+int traffic_renew(struct traffic *t)
+{
+	t->count = 0;
+	t->lost = 0;
+	if (t->fd >= 0 && !t->rows)
+		t->rows = calloc(TRAFFIC_ROWS, sizeof(*t->rows));
+	else if (t->rows)
+		memset(t->rows, 0, TRAFFIC_ROWS * sizeof(*t->rows));
+	return t->fd >= 0 && !t->rows ? -ENOMEM : 0;
 }
 
 void traffic_describe(const struct net_event *e, uint64_t count, struct cordon_connection *ret)

@@ -40,6 +40,7 @@ struct traffic {
 	void *arg;
 };
 
+void traffic_init(struct traffic *t); /* before anything else, so that traffic_done() may follow */
 /* Makes the pair; *ret_theirs is for egress. Nothing where the plan has no network. 0 or -errno. */
 int traffic_open(struct traffic *t, const struct cordon_plan *plan, int *ret_theirs);
 /* 1 + TRAFFIC_FETCHES entries; then what poll said of them. */
@@ -49,6 +50,7 @@ void traffic_serve(struct traffic *t, const struct pollfd *fds);
 /* Everything that egress said before it went. */
 void traffic_drain(struct traffic *t);
 void traffic_done(struct traffic *t);
+int traffic_renew(struct traffic *t); /* what was gathered went into a result: room for the next. 0 or -ENOMEM */
 /* In the words of the result; texts live in the event. */
 void traffic_describe(const struct net_event *event, uint64_t count, struct cordon_connection *ret);
 

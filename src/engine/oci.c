@@ -84,7 +84,8 @@ static int make_group(struct oci *o, struct cordon_error *err)
 				   .processes = want->processes,
 				   .cpu_milli = want->cpu_milli,
 				   .read_bps = want->read_bps,
-				   .write_bps = want->write_bps };
+				   .write_bps = want->write_bps,
+				   .kill = o->d->spec.lives }; /* what can be killed can be frozen */
 	unsigned lacks;
 	int r;
 
@@ -118,7 +119,7 @@ static void read_numbers(struct oci *o)
 
 	if (!o->has_cgroup || cgroup_read_usage(&o->cgroup, &usage) < 0)
 		return;
-	e->oom = usage.oom_kills > 0;
+	e->oom = usage.oom_kills > INT32_MAX ? INT32_MAX : (int32_t)usage.oom_kills;
 	e->memory_peak_bytes = usage.memory_peak_bytes;
 	e->cpu_us = usage.cpu_us;
 	e->process_refusals = usage.process_refusals;
@@ -403,6 +404,8 @@ static void obey(struct oci *o)
 		break;
 	case ENGINE_STAT:
 		read_numbers(o);
+		if (o->has_cgroup)
+			cgroup_read_now(&o->cgroup, &o->d->exited.memory_bytes, &o->d->exited.processes);
 		control_tell_numbers(o->d, ENGINE_STATS);
 		break;
 	case ENGINE_PAUSE:

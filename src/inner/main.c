@@ -164,6 +164,15 @@ static int settle(struct cordon_error *err)
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "give rights up") : 0;
 }
 
+/* What goes in belongs to the payload, and lies where that one may write. */
+static void act_as_payload(const struct inner *n, bool on)
+{
+	if (!n->job.uid)
+		return;
+	if (on ? setegid(n->job.gid) < 0 || seteuid(n->job.uid) < 0 : seteuid(0) < 0 || setegid(0) < 0)
+		leave(1);
+}
+
 /* One frame of what goes in. */
 static int take_in(struct inner *n, const struct frame *f, struct cordon_error *err)
 {
@@ -196,13 +205,20 @@ static int prepare(struct inner *n, struct frame *f, struct cordon_error *err)
 		    (take_rights(&n->job, err) < 0 || inner_check_places(n, err) < 0 || inner_merge_env(n, err) < 0))
 			r = -1;
 		has_job = true;
-		if (f->type == FRAME_START) {
+		if (f->type == FRAME_DROP && r == 0)
+			r = cordon_fail(err, CORDON_SYSTEM, 0, "what was to be copied in did not come whole");
+		if (f->type == FRAME_START || f->type == FRAME_DROP) {
 			struct cordon_error late = { 0 };
-			int closed = inner_copy_done(n, r < 0 ? &late : err);
+			int closed;
 
+			act_as_payload(n, true);
+			closed = inner_copy_done(n, r < 0 ? &late : err);
+			act_as_payload(n, false);
 			return r < 0 ? r : closed;
 		}
+		act_as_payload(n, true);
 		r = r < 0 && f->type != FRAME_END ? r : take_in(n, f, err);
+		act_as_payload(n, false);
 		if (err->errnum == EPROTO)
 			inner_give_up(n, err);
 	}

@@ -253,7 +253,7 @@ static void take_frame(struct inner *n, const struct frame *f)
 		(void)kill(-n->payload, f->body[0]); /* the payload leads a session of its own */
 	} else if (f->type == FRAME_WINDOW && frame_get_u32(f, &window) == 0) {
 		inner_set_window(n->streams[0], window);
-	} else if (f->type == FRAME_END) {
+	} else if (f->type == FRAME_END || f->type == FRAME_KILL) {
 		report_exit(n);
 	}
 }

@@ -81,6 +81,8 @@ struct cgroup_usage {
 	uint64_t process_refusals; /* forks that the limit refused */
 };
 int cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret_usage);
+/* What is used now; 0 where unknown. */
+void cgroup_read_now(const struct cgroup *cg, uint64_t *ret_memory_bytes, uint64_t *ret_processes);
 uint64_t cgroup_read_cpu_us(const struct cgroup *cg); /* cheap, for polling; 0 where unknown */
 /* Removes the directories; they must be empty of processes (waits for dying ones up to ~1 s). Idempotent. */
 int cgroup_destroy(struct cgroup *cg);

@@ -219,3 +219,12 @@ int cgroup_read_usage(const struct cgroup *cg, struct cgroup_usage *ret_usage)
 	}
 	return 0;
 }
+
+void cgroup_read_now(const struct cgroup *cg, uint64_t *ret_memory_bytes, uint64_t *ret_processes)
+{
+	bool v2 = cg->host && cg->host->mode == CGROUP_V2;
+
+	*ret_memory_bytes =
+		read_number(cg->dir[v2 ? CG_UNIFIED : CG_MEMORY], v2 ? "memory.current" : "memory.usage_in_bytes");
+	*ret_processes = read_number(cg->dir[v2 ? CG_UNIFIED : CG_PIDS], "pids.current");
+}

@@ -199,6 +199,8 @@ int plan_resolve_argv(struct cordon_plan *plan, const struct cordon_job *job, st
 	for (const char *const *a = job->argv; a && *a; a++)
 		if (strv_add(&plan->argv, *a) < 0)
 			return fail_memory(err);
+	if (plan->lives && !plan->argv.n)
+		return 0;
 	if (!plan->argv.n || !plan->argv.v[0][0])
 		return cordon_fail(err, CORDON_INVALID, 0, "nothing to run: the command is empty");
 	return 0;
@@ -272,7 +274,13 @@ int plan_resolve_env(struct cordon_plan *plan, const struct cordon_policy *polic
 	for (size_t i = 0; i + 1 < env->n; i += 2)
 		if (set_env_name(plan, env->v[i], env->v[i + 1], err) < 0)
 			return -1;
-	for (const char *const *e = job->env; e && *e; e++) {
+	return plan_add_env(plan, policy, job->env, err);
+}
+
+int plan_add_env(struct cordon_plan *plan, const struct cordon_policy *policy, const char *const *env,
+		 struct cordon_error *err)
+{
+	for (const char *const *e = env; e && *e; e++) {
 		const char *eq = strchr(*e, '=');
 
 		if (!eq || eq == *e)
@@ -356,8 +364,6 @@ static int check_command_names(const struct cordon_plan *plan, const char *name,
 int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *names = policy_list(policy, OPT_COMMANDS);
-	auto_str struct str list = { 0 };
-	auto_free char *first = NULL;
 
 	if (!policy_has(policy, OPT_COMMANDS))
 		return 0;
@@ -376,8 +382,19 @@ int plan_resolve_commands(struct cordon_plan *plan, const struct cordon_policy *
 		if (check_command_names(plan, names->v[i], path, err) < 0 ||
 		    command_needs(plan, names->v[i], path, err) < 0)
 			return -1;
-		str_addf(&list, "%s%s", i ? ", " : "", names->v[i]);
 	}
+	return plan->lives ? 0 : plan_check_first(plan, err);
+}
+
+int plan_check_first(const struct cordon_plan *plan, struct cordon_error *err)
+{
+	auto_str struct str list = { 0 };
+	auto_free char *first = NULL;
+
+	if (!plan->exec_lock || !plan->argv.n)
+		return 0;
+	for (size_t i = 0; i < plan->commands.n; i++)
+		str_addf(&list, "%s%s", i ? ", " : "", plan->commands.v[i]);
 	first = plan_find_command(plan, plan->argv.v[0]);
 	if (first && strv_has(&plan->command_paths, first))
 		return 0;
@@ -404,7 +421,7 @@ static const char *shell_line(const struct cordon_plan *plan)
 
 int plan_check_patterns(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	const char *line = plan->code.path ? NULL : shell_line(plan),
+	const char *line = plan->code.path || !plan->argv.n ? NULL : shell_line(plan),
 		   *pattern = line ? refuse_match(policy, line) : NULL;
 
 	if (!pattern)

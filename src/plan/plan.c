@@ -342,6 +342,33 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 	return 0;
 }
 
+/* What is said of a job that is not there yet. */
+static int resolve_life(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
+			struct cordon_error *err)
+{
+	uint64_t most = plan->limits.wall_time_ms;
+
+	if (job->timeout_ms > most) {
+		cordon_fail(err, CORDON_DENIED, 0, "a deadline of %llu ms is later than limits.wall_time",
+			    (unsigned long long)job->timeout_ms);
+		return fail_hint(err, "limits.wall_time is %llu ms", (unsigned long long)most);
+	}
+	if (job->timeout_ms)
+		plan->limits.wall_time_ms = job->timeout_ms;
+	plan->lives = job->lives;
+	if (!plan->lives)
+		return 0;
+	if ((job->argv && job->argv[0]) || job->language || job->tty || job->keep || (job->out && job->out[0]))
+		return cordon_fail(err, CORDON_INVALID, 0,
+				   "a box that lives is planned without command, language, out, tty and keep");
+	if (plan->level != LEVEL_CONTAINER) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0,
+			    "level 'process' has no boxes that live: nothing but its end is sure to end a job");
+		return fail_hint(err, "use --level container");
+	}
+	return policy_copy(&plan->policy, policy, err);
+}
+
 static int build(struct cordon_plan *plan, const struct cordon_policy *policy, const struct cordon_job *job,
 		 struct cordon_error *err)
 {
@@ -349,10 +376,11 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	plan->tty = job->tty;
 	plan->keep = job->keep;
 	plan->out_max_bytes = job->out_max_bytes ? job->out_max_bytes : 1ULL << 30;
-	if (resolve_level(plan, policy, err) < 0 || plan_resolve_engine(plan, policy, err) < 0 ||
-	    resolve_user(plan, policy, err) < 0 || resolve_layers(plan, err) < 0 ||
-	    resolve_cgroup(plan, policy, err) < 0 || resolve_rates(plan, policy, err) < 0 ||
-	    resolve_storage(plan, policy, err) < 0 || resolve_root(plan, policy, err) < 0)
+	if (resolve_level(plan, policy, err) < 0 || resolve_life(plan, policy, job, err) < 0 ||
+	    plan_resolve_engine(plan, policy, err) < 0 || resolve_user(plan, policy, err) < 0 ||
+	    resolve_layers(plan, err) < 0 || resolve_cgroup(plan, policy, err) < 0 ||
+	    resolve_rates(plan, policy, err) < 0 || resolve_storage(plan, policy, err) < 0 ||
+	    resolve_root(plan, policy, err) < 0)
 		return -1;
 	if (plan_resolve_mounts(plan, policy, err) < 0 || plan_resolve_protects(plan, policy, err) < 0 ||
 	    plan_resolve_privates(plan, policy, err) < 0 || resolve_disk(plan, policy, err) < 0 ||
@@ -365,6 +393,10 @@ static int build(struct cordon_plan *plan, const struct cordon_policy *policy, c
 	if (resolve_filter(plan, policy, err) < 0 || check_process_level(plan, err) < 0 ||
 	    plan_resolve_copies(plan, policy, job->in, job->out, err) < 0)
 		return -1;
+	if (plan->lives && plan->in_count && !plan->engine->makes_root) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "a box of %s that lives is opened empty", plan->engine->name);
+		return fail_hint(err, "leave `in` out, and use cordon_box_put() once it stands");
+	}
 	return plan_check_engine(plan, policy, err);
 }
 
@@ -389,7 +421,7 @@ int cordon_plan_new(struct cordon_plan **ret_plan, const struct cordon_policy *p
 	return 0;
 }
 
-static void free_copies(struct plan_copy *copies, size_t n)
+void plan_free_copies(struct plan_copy *copies, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		fd_close(&copies[i].fd);
@@ -412,8 +444,8 @@ void cordon_plan_free(struct cordon_plan *plan)
 		free(plan->protects[i].below);
 	for (size_t i = 0; i < plan->private_count; i++)
 		free(plan->privates[i].dest);
-	free_copies(plan->ins, plan->in_count);
-	free_copies(plan->outs, plan->out_count);
+	plan_free_copies(plan->ins, plan->in_count);
+	plan_free_copies(plan->outs, plan->out_count);
 	fd_close(&plan->root_fd);
 	free(plan->mounts);
 	free(plan->protects);
@@ -438,5 +470,6 @@ void cordon_plan_free(struct cordon_plan *plan)
 	strv_done(&plan->loader_paths);
 	strv_done(&plan->notes);
 	plan_network_done(&plan->network);
+	cordon_policy_free(plan->policy);
 	free(plan);
 }

@@ -148,6 +148,8 @@ struct cordon_plan {
 	struct strv argv, env;
 	struct plan_code code; /* path NULL: none */
 	bool tty, keep;
+	bool lives;                   /* nothing to run yet: jobs come to the box that stands */
+	struct cordon_policy *policy; /* what they are held to then; NULL otherwise */
 
 	bool exec_lock;            /* process.commands is set */
 	struct strv commands;      /* names as given */
@@ -158,6 +160,15 @@ struct cordon_plan {
 	int landlock_abi;  /* 0: none */
 	struct strv notes; /* for `cordon plan`: what was derived, and what this level cannot promise */
 };
+
+/*
+ * A job for a box that lives: the box's plan with what this job runs and carries in its place. Everything else is the box's, whose plan
+ * must outlive it. Without a command it only carries files. plan_job_free() and never cordon_plan_free().
+ */
+int plan_job_new(struct cordon_plan **ret_plan, const struct cordon_plan *box, const struct cordon_job *job,
+		 struct cordon_error *err);
+void plan_job_free(struct cordon_plan *plan);
+void plan_free_copies(struct plan_copy *copies, size_t n);
 
 /* Built-in and configured languages: which command runs a file of this language. */
 struct language {

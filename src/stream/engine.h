@@ -18,6 +18,7 @@
  *   image       string   docker, podman: the engine's own reference
  *   rootfs      string or list of strings   crun, runc, runsc: a directory, or lower directories of an overlay, the uppermost first
  *   pull        bool     docker, podman: a missing image is pulled (default true)
+ *   lives       bool     it may be paused: crun, runc and runsc have a group for that, which others do without (default false)
  *   hostname    string   default "cordon"
  *   uid, gid    integer  of init in the container; default 1000
  *   env         list of strings   of init itself
@@ -87,7 +88,7 @@ struct engine_exited {
 	int32_t exited;     /* ENGINE_STATS: 0, the numbers so far */
 	int32_t has_status; /* status is known */
 	int32_t status;     /* as from waitpid */
-	int32_t oom;        /* the engine or its group says that memory ran out */
+	int32_t oom;        /* the engine or its group says that memory ran out; how often, where it counts */
 	int32_t paused;
 	uint64_t memory_peak_bytes; /* 0: unknown */
 	uint64_t memory_bytes;      /* now; 0: unknown */

@@ -27,7 +27,9 @@ enum frame_type {
 	FRAME_STDIN,  /* empty: end of input */
 	FRAME_SIGNAL, /* one byte, for the payload */
 	FRAME_END,    /* kill everything, then EXITED; after EXITED: exit */
+	FRAME_KILL,   /* the same in a container that lives on: after EXITED it is too late, and nothing */
 	FRAME_COLLECT,
+	FRAME_DROP, /* in place of START: something that was to go in could not be read; ERROR, EXITED */
 	/* both ways: files in before START, files out after COLLECT */
 	FRAME_ENTRY, /* struct frame_entry; what follows as DATA is its contents, or the target of a link */
 	FRAME_DATA,

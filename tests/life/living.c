@@ -1,0 +1,656 @@
+/*
+ * Boxes that live, through cordon.h alone: living ENGINE DIRECTORY runs everything that is promised of them there and prints TAP; living
+ * hold ENGINE opens a box, starts a job that waits, says "ready" and waits for it, so that tests/life/living.sh can kill whom it likes.
+ */
+#include "../unit/tap.h"
+
+#include <cordon.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct cordon_policy *policy;
+static struct cordon_plan *plan;
+static struct cordon_box *box;
+static struct cordon_error err;
+static const char *engine, *dir;
+
+/* ---- helpers ---- */
+
+static void set(const char *key, const char *value)
+{
+	if (cordon_policy_set(policy, key, value, &err) < 0) {
+		printf("Bail out! %s: %s\n", key, err.message);
+		exit(1);
+	}
+}
+
+static void open_box(void)
+{
+	struct cordon_job stays = { .size = sizeof(stays), .lives = true };
+
+	err = (struct cordon_error){ 0 };
+	if (cordon_plan_new(&plan, policy, &stays, &err) < 0 || cordon_box_open(&box, plan, &err) < 0) {
+		printf("Bail out! %s: %s (%s)\n", err.step, err.message, err.hint);
+		exit(1);
+	}
+}
+
+static void close_box(void)
+{
+	cordon_box_close(box);
+	cordon_plan_free(plan);
+	box = NULL;
+	plan = NULL;
+}
+
+struct job {
+	const char *line; /* for sh -c */
+	const char *language, *code;
+	const char *const *env, *const *in, *const *out;
+	const char *workdir;
+	uint64_t timeout_ms;
+	const struct cordon_io *io;
+};
+
+static struct cordon_result *run(struct job j)
+{
+	const char *const argv[] = { "sh", "-c", j.line, NULL };
+	struct cordon_job job = { .size = sizeof(job),
+				  .argv = j.line ? argv : NULL,
+				  .language = j.language,
+				  .code = j.code,
+				  .code_len = j.code ? strlen(j.code) : 0,
+				  .env = j.env,
+				  .in = j.in,
+				  .out = j.out,
+				  .workdir = j.workdir,
+				  .timeout_ms = j.timeout_ms };
+	struct cordon_result *result = NULL;
+
+	err = (struct cordon_error){ 0 };
+	(void)cordon_box_exec(box, &job, j.io, &result, &err);
+	return result;
+}
+#define RUN(...) run((struct job){ __VA_ARGS__ })
+
+/* What a line of shell says, and that it succeeded. */
+__attribute__((format(printf, 3, 4))) static bool says(const char *line, const char *want, const char *fmt, ...)
+{
+	struct cordon_result *r = RUN(.line = line);
+	char what[256];
+	bool good;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	good = is_str(r ? r->out.data : err.message, want, "%s", what);
+	if (r && r->err.len)
+		printf("# %s", r->err.data);
+	if (r && r->status != CORDON_SUCCESS)
+		printf("# status %s, limit %s, %s\n", cordon_status_name(r->status), r->limit ? r->limit : "none",
+		       r->error ? r->error->message : "");
+	cordon_result_free(r);
+	return good;
+}
+
+static bool ended(struct cordon_result *r, enum cordon_status status, const char *limit, const char *what)
+{
+	bool good = r && r->status == status && (limit ? r->limit && strcmp(r->limit, limit) == 0 : !r->limit);
+
+	ok(good, "%s", what);
+	if (!good)
+		printf("#   %s, limit %s; %s\n", r ? cordon_status_name(r->status) : "no result",
+		       r && r->limit ? r->limit : "none", r ? (r->error ? r->error->message : "") : err.message);
+	cordon_result_free(r);
+	return good;
+}
+
+static void nap(unsigned ms)
+{
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	(void)nanosleep(&t, NULL);
+}
+
+static char *read_text(const char *path)
+{
+	static char text[65536];
+	FILE *f = fopen(path, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	return text;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "w");
+
+	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+		abort();
+}
+
+static const char *in_dir(const char *name)
+{
+	static char path[4][4096];
+	static unsigned at;
+
+	at = (at + 1) % 4;
+	snprintf(path[at], sizeof(path[at]), "%s/%s", dir, name);
+	return path[at];
+}
+
+static unsigned count_fds(const char *pid)
+{
+	char path[64];
+	unsigned n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+	d = opendir(path);
+	while (d && readdir(d))
+		n++;
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static long first_child(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+	return strtol(read_text(path), NULL, 10);
+}
+
+static long rss_kib(const char *pid)
+{
+	char path[64];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	at = strstr(read_text(path), "VmRSS:");
+	return at ? strtol(at + 6, NULL, 10) : 0;
+}
+
+/* ---- jobs ---- */
+
+static void test_jobs(void)
+{
+	static const char *const env[] = { "GIVEN=yes", NULL };
+	struct cordon_result *r = RUN(.line = "echo out; echo err >&2; exit 7");
+
+	ok(r && r->status == CORDON_ERROR && r->exit_code == 7, "a job in a box that lives has its exit code");
+	is_str(r ? r->out.data : NULL, "out\n", "its output");
+	is_str(r ? r->err.data : NULL, "err\n", "both of them");
+	is_str(r ? r->engine : NULL, engine, "its engine");
+	cordon_result_free(r);
+	says("echo kept >~/file; echo too >/tmp/file; echo done", "done\n", "another job");
+	says("cat ~/file /tmp/file; pwd", "kept\ntoo\n/home/agent\n", "finds what an earlier one wrote");
+	ended(RUN(.line = "kill -SEGV $$"), CORDON_KILLED, NULL, "a signal");
+	r = RUN(.line = "echo $GIVEN $PWD", .env = env, .workdir = "/tmp");
+	is_str(r ? r->out.data : NULL, "yes /tmp\n", "variables and a directory of its own");
+	cordon_result_free(r);
+	says("echo $GIVEN", "\n", "which the next one does not have");
+	r = RUN(.language = "python", .code = "print(6 * 7)");
+	is_str(r ? r->out.data : err.message, "42\n", "a language");
+	cordon_result_free(r);
+	r = RUN(.language = "python", .code = "print('again')");
+	is_str(r ? r->out.data : err.message, "again\n", "and once more, in the place of the first");
+	cordon_result_free(r);
+	says("rm -f ~/main.py; ln -s /tmp/elsewhere ~/main.py; echo ok", "ok\n", "where the payload laid a link");
+	r = RUN(.language = "python", .code = "print('through')");
+	is_str(r ? r->out.data : err.message, "through\n", "it is replaced");
+	cordon_result_free(r);
+	says("ls /tmp", "file\n", "and not followed");
+}
+
+static void test_missing(void)
+{
+	static const char *const argv[] = { "no-such-program", NULL };
+	struct cordon_job job = { .size = sizeof(job), .argv = argv };
+	struct cordon_result *r = NULL;
+
+	ok(cordon_box_exec(box, &job, NULL, &r, &err) == 0 && r->status == CORDON_REFUSED && r->error &&
+		   r->error->code == CORDON_NOT_FOUND,
+	   "a program that is not there is a result");
+	cordon_result_free(r);
+	r = RUN(.line = "echo never", .workdir = "/no/such/place");
+	ok(!r && err.code == CORDON_INVALID, "a directory that is not there is an error: %s", err.message);
+	cordon_result_free(r);
+	says("echo on", "on\n", "and the box goes on");
+}
+
+static void test_input(void)
+{
+	char big[100000];
+	int pair[2];
+	struct cordon_io io = CORDON_IO_INIT;
+	struct cordon_result *r;
+
+	memset(big, 'x', sizeof(big));
+	write_text(in_dir("input"), "one line\n");
+	io.stdin_fd = open(in_dir("input"), O_RDONLY | O_CLOEXEC);
+	for (int i = 0; i < 3; i++) {
+		(void)lseek(io.stdin_fd, 0, SEEK_SET);
+		r = RUN(.line = "cat", .io = &io);
+		is_str(r ? r->out.data : err.message, "one line\n", "input, time %d", i + 1);
+		cordon_result_free(r);
+	}
+	(void)close(io.stdin_fd);
+	if (pipe2(pair, O_CLOEXEC) < 0)
+		abort();
+	io.stdin_fd = -1;
+	io.control_fd = pair[0];
+	(void)!write(pair[1], (char[]){ SIGTERM }, 1);
+	r = RUN(.line = "trap 'echo heard; exit 3' TERM; while :; do sleep 0.05; done", .io = &io, .timeout_ms = 5000);
+	ok(r && (r->exit_code == 3 || r->signal == SIGTERM), "a signal arrives");
+	cordon_result_free(r);
+	(void)!write(pair[1], (char[]){ SIGKILL }, 1);
+	ended(RUN(.line = "sleep 30", .io = &io), CORDON_CANCELLED, NULL, "one that is cancelled");
+	says("echo on", "on\n", "leaves the box as it is");
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+}
+
+static void test_background(void)
+{
+	says("sleep 1234 & setsid sleep 1235 & (trap '' TERM HUP; sleep 1236) & echo left", "left\n",
+	     "what a job leaves in the background");
+	says("for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; done 2>/dev/null | grep -c '^sleep 123'; true", "0\n",
+	     "is ended with it");
+}
+
+/* ---- limits ---- */
+
+static void test_deadline(void)
+{
+	struct timespec a, b;
+	long ms;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &a);
+	ended(RUN(.line = "echo more >>~/file; trap '' TERM; setsid sleep 1237 & sleep 30", .timeout_ms = 400),
+	      CORDON_TIMEOUT, "wall_time", "a deadline of a job's own");
+	(void)clock_gettime(CLOCK_MONOTONIC, &b);
+	ms = (b.tv_sec - a.tv_sec) * 1000 + (b.tv_nsec - a.tv_nsec) / 1000000;
+	ok(ms >= 390 && ms < 3000, "in its time (%ld ms)", ms);
+	says("tail -n 1 ~/file; for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline; done 2>/dev/null | grep -c '^sleep "
+	     "1237'; true",
+	     "more\n0\n", "the next job finds the box alive, and nothing else");
+	ok(!RUN(.line = "true", .timeout_ms = 3600000) && err.code == CORDON_DENIED,
+	   "a later one than the policy's is refused");
+}
+
+static void test_limits(void)
+{
+	struct cordon_result *r = RUN(.line = "head -c 300000 /dev/zero");
+
+	ok(r && r->out.len == 65536 && r->out.truncated, "output is cut at its bound");
+	ended(r, CORDON_RESOURCE_EXCEEDED, "output", "and told");
+	r = RUN(.line = "head -c 60000 /dev/zero; head -c 60000 /dev/zero >&2");
+	ok(r && r->out.len == 60000 && r->err.len == 60000 && !r->out.truncated, "the bound is each job's own");
+	ended(r, CORDON_SUCCESS, NULL, "and nothing is left of the one before");
+	ended(RUN(.line = "python3 -c 'x = bytearray(200 << 20)'"), CORDON_RESOURCE_EXCEEDED, "memory",
+	      "memory runs out");
+	if (strcmp(engine, "runsc") == 0) { /* a kernel of its own goes with its memory */
+		ok(!RUN(.line = "true") && strstr(err.message, "earlier job"), "with it went the box: %s", err.message);
+		close_box();
+		open_box();
+	}
+	ended(RUN(.line = "exit 1"), CORDON_ERROR, NULL, "for one job, not for the next");
+	ended(RUN(.line = "while :; do :; done"), CORDON_RESOURCE_EXCEEDED, "cpu_time", "so does CPU time");
+	r = RUN(.line = "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); done");
+	ok(r && r->cpu_us < 700000, "which counts anew (%llu us)", r ? (unsigned long long)r->cpu_us : 0);
+	ended(r, CORDON_SUCCESS, NULL, "for each");
+}
+
+static void test_denials(void)
+{
+	struct cordon_result *r;
+
+	r = RUN(.line = "python3 -c 'import ctypes; ctypes.CDLL(None).mount(None, b\"/tmp\", b\"tmpfs\", 0, None)'");
+	if (strcmp(engine, "runsc") != 0)
+		ok(r && r->denial_count >= 1 && strstr(r->denials[0].what, "mount"), "a refused call is told");
+	cordon_result_free(r);
+	r = RUN(.line = "true");
+	ok(r && r->denial_count == 0, "to the job that tried");
+	cordon_result_free(r);
+}
+
+/* The second and third job of a box that lives have what the one job of a box of its own has. */
+static void test_same(void)
+{
+	static const char line[] =
+		"grep -E '^(Uid|Gid|Groups|Cap|NoNewPrivs|Seccomp:|Umask|Sig[BI])' /proc/self/status; "
+		"cat /proc/self/limits; env | sort; id; hostname; pwd; umask; ls -l /proc/self/fd | wc -l; "
+		"ls /; ls -a ~ >/dev/null; touch /usr/x /etc/x 2>/dev/null && echo bad; "
+		"cat /proc/sys/kernel/hostname; awk '{ print $5, $6, $9 }' /proc/self/mountinfo; "
+		"cat /proc/net/dev | cut -d: -f1; nice; cat /proc/self/oom_score_adj";
+	static const char *const argv[] = { "sh", "-c", line, NULL };
+	struct cordon_job job = { .size = sizeof(job), .argv = argv };
+	struct cordon_plan *once = NULL;
+	struct cordon_result *a = NULL, *b;
+
+	ok(cordon_plan_new(&once, policy, &job, &err) == 0 && cordon_run(once, NULL, &a, &err) == 0,
+	   "a box of one job");
+	for (int i = 0; a && i < 2; i++) {
+		b = RUN(.line = line);
+		is_str(b ? b->out.data : err.message, a->out.data, "what a job sees of itself is the same");
+		ok(b && a->layers && b->layers, "both have layers");
+		for (int k = 0; b && (a->layers[k] || b->layers[k]); k++)
+			if (!is_str(b->layers[k], a->layers[k], "the same"))
+				break;
+		cordon_result_free(b);
+	}
+	cordon_result_free(a);
+	cordon_plan_free(once);
+}
+
+/* ---- files ---- */
+
+static void test_put(void)
+{
+	char command[4096];
+
+	write_text(in_dir("one"), "first\n");
+	ok(cordon_box_put(box, in_dir("one"), "one", &err) == 0, "a file is put: %s", err.message);
+	says("cat ~/one; stat -c '%u %a' ~/one; echo mine >>~/one", "first\n1000 644\n",
+	     "the payload has it, and owns it");
+	write_text(in_dir("one"), "second\n");
+	(void)chmod(in_dir("one"), 0755);
+	ok(cordon_box_put(box, in_dir("one"), "/home/agent/one", &err) == 0, "another takes its place: %s",
+	   err.message);
+	says("cat ~/one; stat -c %a ~/one", "second\n755\n", "whole");
+	snprintf(command, sizeof(command),
+		 "mkdir -p %s/tree/sub && echo deep >%s/tree/sub/file && ln -s /etc/passwd %s/tree/link && chmod 750 "
+		 "%s/tree/sub",
+		 dir, dir, dir, dir);
+	ok(system(command) == 0 && cordon_box_put(box, in_dir("tree"), "new/place/tree", &err) == 0, "a tree: %s",
+	   err.message);
+	says("cd ~/new/place/tree && cat sub/file && readlink link && stat -c %a sub", "deep\n/etc/passwd\n750\n",
+	     "with everything in it");
+	ok(cordon_box_put(box, in_dir("tree"), "new/place/tree", &err) < 0, "a directory gives way to none");
+	ok(cordon_box_put(box, in_dir("one"), "/usr/one", &err) < 0, "nor does what is read-only: %s", err.message);
+	ok(cordon_box_put(box, "/no/such/file", "x", &err) < 0, "what is not there cannot be put");
+	says("ln -s /tmp ~/door; echo ok", "ok\n", "a link of the payload's");
+	ok(cordon_box_put(box, in_dir("one"), "door/x", &err) < 0, "is no way in");
+	says("ls /tmp/x 2>/dev/null; echo on", "on\n", "and the box goes on");
+}
+
+static void test_get(void)
+{
+	char a[4096], b[4096];
+	const char *ins[] = { a, NULL }, *outs[] = { b, NULL };
+	struct cordon_result *r;
+
+	says("mkdir -p ~/got/sub && echo result >~/got/sub/file && chmod 0 ~/got/sub/file && mkfifo ~/got/pipe; echo "
+	     "ok",
+	     "ok\n", "files to be fetched");
+	ok(cordon_box_get(box, "got/sub/file", in_dir("file"), &err) == 0, "a file: %s", err.message);
+	is_str(read_text(in_dir("file")), "result\n", "arrives");
+	ok(cordon_box_get(box, "got/sub", in_dir("sub"), &err) == 0, "a tree: %s", err.message);
+	is_str(read_text(in_dir("sub/file")), "result\n", "too");
+	ok(cordon_box_get(box, "got", in_dir("all"), &err) < 0 && err.code == CORDON_DENIED,
+	   "what is neither file nor directory is told");
+	ok(cordon_box_get(box, "no/such", in_dir("none"), &err) < 0 && err.code == CORDON_NOT_FOUND,
+	   "what is not there, too");
+	ok(access(in_dir("none"), F_OK) < 0, "and makes nothing");
+	says("cd; rm -r got; ln -s /etc got; echo ok", "ok\n", "a link of the payload's");
+	ok(cordon_box_get(box, "got/passwd", in_dir("none"), &err) < 0, "is no way out");
+	write_text(in_dir("in"), "in and out\n");
+	snprintf(a, sizeof(a), "%s:/tmp/in", in_dir("in"));
+	snprintf(b, sizeof(b), "/tmp/out:%s", in_dir("out"));
+	r = RUN(.line = "tr a-z A-Z </tmp/in >/tmp/out", .in = ins, .out = outs);
+	ended(r, CORDON_SUCCESS, NULL, "a job with files of its own");
+	is_str(read_text(in_dir("out")), "IN AND OUT\n", "has them");
+}
+
+/* ---- beside jobs ---- */
+
+static pthread_t thread;
+static struct job background;
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	return run(background);
+}
+
+static void start(struct job j)
+{
+	background = j;
+	if (pthread_create(&thread, NULL, serve, NULL) != 0)
+		abort();
+}
+
+static struct cordon_result *finish(void)
+{
+	void *result = NULL;
+
+	(void)pthread_join(thread, &result);
+	return result;
+}
+
+static struct cordon_stats stats(void)
+{
+	struct cordon_stats s = { .size = sizeof(s) };
+	struct cordon_error why = { 0 };
+
+	if (cordon_box_stats(box, &s, &why) < 0)
+		printf("# stats: %s\n", why.message);
+	return s;
+}
+
+/* Until a job is there and has children. */
+static void await_busy(uint64_t processes)
+{
+	for (int i = 0; i < 200; i++) {
+		struct cordon_stats s = stats();
+
+		if (s.is_busy && s.processes >= processes)
+			return;
+		nap(20);
+	}
+}
+
+static void test_stats(bool counts)
+{
+	struct cordon_stats s = stats();
+	struct cordon_error why = { 0 };
+	struct cordon_result *r = NULL;
+	static const char *const argv[] = { "true", NULL };
+	struct cordon_job job = { .size = sizeof(job), .argv = argv };
+
+	ok(!s.is_busy && !s.is_paused && s.processes == 0, "between jobs nothing runs");
+	start((struct job){
+		.line = "python3 -c 'import time; x = bytearray(30 << 20); time.sleep(1.5)'; sleep 0.1 & wait" });
+	await_busy(counts ? 2 : 0);
+	nap(600);
+	s = stats();
+	ok(s.is_busy, "a job is there");
+	if (counts) {
+		ok(s.processes >= 2 && s.processes < 5, "its processes (%llu)", (unsigned long long)s.processes);
+		ok(s.memory_bytes >= 30u << 20 && s.memory_bytes < 128u << 20, "its memory (%llu)",
+		   (unsigned long long)s.memory_bytes);
+		ok(s.cpu_us > 0, "its CPU time");
+	}
+	ok(cordon_box_exec(box, &job, NULL, &r, &why) < 0 && why.code == CORDON_BUSY, "a second one is refused: %s",
+	   why.message);
+	ok(cordon_box_put(box, in_dir("one"), "x", &why) < 0 && why.code == CORDON_BUSY, "files, too");
+	ended(finish(), CORDON_SUCCESS, NULL, "and the first goes on to its end");
+}
+
+static void test_pause(void)
+{
+	struct cordon_error why = { 0 };
+	struct cordon_result *r = NULL;
+	struct cordon_stats a, b;
+
+	start((struct job){ .line = "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done; echo counted",
+			    .timeout_ms = 6000 });
+	await_busy(0);
+	if (cordon_box_pause(box, &why) < 0) {
+		ok(why.code == CORDON_UNAVAILABLE && why.hint[0], "where a box cannot be paused it says so: %s (%s)",
+		   why.message, why.hint);
+		cordon_result_free(finish());
+		return;
+	}
+	ok(true, "a job is paused");
+	nap(100);
+	a = stats();
+	nap(700);
+	b = stats();
+	ok(a.is_paused && b.is_paused && b.is_busy, "stays so");
+	ok(b.cpu_us - a.cpu_us < 20000, "and uses no CPU (%llu us)", (unsigned long long)(b.cpu_us - a.cpu_us));
+	ok(cordon_box_pause(box, &why) == 0, "twice is fine");
+	ok(cordon_box_resume(box, &why) == 0 && !stats().is_paused, "it is resumed");
+	nap(300);
+	a = stats();
+	ok(!a.is_busy || a.cpu_us > b.cpu_us, "and goes on");
+	r = finish();
+	is_str(r ? r->out.data : err.message, "counted\n", "to its end");
+	cordon_result_free(r);
+	start((struct job){ .line = "sleep 0.8; echo slept", .timeout_ms = 2000 });
+	await_busy(0);
+	ok(cordon_box_pause(box, &why) == 0, "paused beyond its deadline");
+	nap(2500);
+	ok(cordon_box_resume(box, &why) == 0, "and resumed");
+	r = finish();
+	ok(r && r->wall_us < 2000000, "a pause is no time of the job's (%llu us)",
+	   r ? (unsigned long long)r->wall_us : 0);
+	ended(r, CORDON_SUCCESS, NULL, "nor its deadline's");
+	ok(cordon_box_pause(box, &why) == 0, "a box is paused between jobs");
+	ok(!RUN(.line = "true") && err.code == CORDON_BUSY, "and takes none: %s", err.message);
+	ok(cordon_box_resume(box, &why) == 0, "until it is resumed");
+	says("echo on", "on\n", "then it does");
+}
+
+/* ---- many ---- */
+
+static void test_many(void)
+{
+	unsigned fds, keeper_fds;
+	long keeper = first_child(), rss, keeper_rss;
+	char pid[32];
+	unsigned bad = 0;
+	struct cordon_result *before = RUN(.line = "set -- /proc/[0-9]*; echo $#");
+
+	snprintf(pid, sizeof(pid), "%ld", keeper);
+	for (int i = 0; i < 10; i++)
+		cordon_result_free(RUN(.line = "true"));
+	fds = count_fds("self");
+	keeper_fds = count_fds(pid);
+	rss = rss_kib("self");
+	keeper_rss = rss_kib(pid);
+	for (int i = 0; i < 200; i++) {
+		struct cordon_result *r = RUN(.line = i % 10 ? "true" : "sleep 100 & head -c 70000 /dev/zero");
+
+		bad += !r || (i % 10 && r->status != CORDON_SUCCESS);
+		cordon_result_free(r);
+	}
+	is_num(bad, 0, "two hundred jobs in one box");
+	is_num(count_fds("self"), fds, "as many fds as before");
+	is_num(count_fds(pid), keeper_fds, "the keeper, too");
+	ok(rss_kib("self") <= rss + 512 && rss_kib(pid) <= keeper_rss + 512, "no memory is left (%ld and %ld KiB more)",
+	   rss_kib("self") - rss, rss_kib(pid) - keeper_rss);
+	says("set -- /proc/[0-9]*; echo $#", before ? before->out.data : "", "nor a process");
+	cordon_result_free(before);
+}
+
+/* ---- what is no job ---- */
+
+static void test_refusals(void)
+{
+	static const char *const argv[] = { "true", NULL };
+	struct cordon_job bad = { .size = sizeof(bad), .lives = true, .argv = argv };
+	struct cordon_plan *p = NULL;
+	struct cordon_box *none = NULL;
+	struct cordon_result *r = NULL;
+
+	ok(cordon_plan_new(&p, policy, &bad, &err) < 0 && err.code == CORDON_INVALID,
+	   "a box that lives is planned without a command");
+	ok(cordon_run(plan, NULL, &r, &err) < 0 && err.code == CORDON_INVALID, "and is not for cordon_run()");
+	bad.lives = false;
+	ok(cordon_plan_new(&p, policy, &bad, &err) == 0 && cordon_box_open(&none, p, &err) < 0 &&
+		   err.code == CORDON_INVALID,
+	   "nor another for cordon_box_open(): %s", err.hint);
+	cordon_plan_free(p);
+	bad.tty = true;
+	ok(cordon_box_exec(box, &bad, NULL, &r, &err) < 0 && err.code == CORDON_UNAVAILABLE, "a job has no terminal");
+	bad = (struct cordon_job){ .size = sizeof(bad) };
+	ok(cordon_box_exec(box, &bad, NULL, &r, &err) < 0 && err.code == CORDON_INVALID, "nor is it nothing at all");
+	cordon_box_close(NULL);
+}
+
+static void begin(const char *name)
+{
+	engine = name;
+	if (cordon_policy_new(&policy, &err) < 0)
+		exit(1);
+	set("engine", engine);
+	set("limits.memory", "128M");
+	set("limits.output", "64K");
+	set("limits.cpu_time", "1500ms");
+	set("limits.wall_time", "20s");
+}
+
+static int hold(void)
+{
+	struct cordon_result *r;
+
+	open_box();
+	cordon_result_free(RUN(.line = "echo x >~/x"));
+	printf("ready %ld\n", first_child());
+	fflush(stdout);
+	r = RUN(.line = "setsid sleep 4322 & sleep 4321", .timeout_ms = 20000);
+	printf("%s\n", r ? cordon_status_name(r->status) : err.message);
+	cordon_result_free(r);
+	r = RUN(.line = "true");
+	printf("%s\n", r ? cordon_status_name(r->status) : err.message);
+	cordon_result_free(r);
+	close_box();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	bool counts = argc > 3 && strcmp(argv[3], "counts") == 0;
+
+	if (argc > 2 && strcmp(argv[1], "hold") == 0) {
+		begin(argv[2]);
+		return hold();
+	}
+	if (argc < 3)
+		return 2;
+	dir = argv[2];
+	begin(argv[1]);
+	open_box();
+	test_jobs();
+	test_missing();
+	test_input();
+	test_background();
+	test_deadline();
+	test_limits();
+	test_denials();
+	close_box();
+	open_box();
+	test_same();
+	test_put();
+	test_get();
+	test_stats(counts);
+	test_pause();
+	test_many();
+	test_refusals();
+	close_box();
+	cordon_policy_free(policy);
+	return done_testing();
+}
