@@ -65,6 +65,8 @@ int capture_make(const struct capture_options *with, struct cordon_error *err)
 		.link_bits = NET_LINK_BITS,
 		.settings = with->settings,
 		.elsewhere = with->elsewhere,
+		.link = with->link,
+		.arg = with->arg,
 		.ports = ports,
 	};
 	const char *step = "hand the sockets to egress";

@@ -9,6 +9,8 @@
 struct capture_options {
 	const struct net_rules *rules;
 	int settings, elsewhere, to;
+	int (*link)(void *arg, int gateway_netns); /* NULL where there are rights over the box's */
+	void *arg;
 };
 int capture_make(const struct capture_options *with, struct cordon_error *err);
 

@@ -157,6 +157,9 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	f->is_created = true;
 	fd_close(&f->net.netns); /* it is the container's now */
 	f->net.init_pid = c->is_local ? c->init_pid : 0;
+	f->net.is_linked = c->is_linked;
+	if (!c->is_linked)
+		fd_close(&f->net.link);
 	/* The container has its own hold on what lies there. An ordinary user's stays: who removes a directory takes the mounts on it away. */
 	if (f->shelf.path && f->plan->as_root)
 		shelf_undo(f->plan->state_dir, f->owner);
@@ -409,6 +412,7 @@ static void turn(struct foreign *f)
 			: f->feeding >= 0  ? f->feeding
 					   : f->files,
 		  .events = POLLIN },
+		{ .fd = f->is_created && !f->ending ? f->net.link : -1, .events = POLLIN },
 	};
 
 	if (fds[1].fd >= 0 && !fds[1].events)
@@ -422,6 +426,8 @@ static void turn(struct foreign *f)
 		on_guard(f, now);
 	if (fds[8].revents)
 		foreign_net_lost(f);
+	if (fds[11].revents)
+		foreign_link_serve(f);
 	if (fds[2].revents)
 		from_driver(f);
 	else if (fds[3].revents)

@@ -69,6 +69,8 @@ int foreign_shelve(struct foreign *f, struct cordon_error *err)
 {
 	if (shelf_make(&f->shelf, f->plan, &f->prepared, f->owner, err) < 0)
 		return -1;
+	if (foreign_link_open(f, err) < 0)
+		return -1;
 	return f->net.authority < 0 ? 0 : shelve_certificates(f, err);
 }
 
@@ -336,7 +338,11 @@ static void describe_filter(struct json *j)
 
 void foreign_describe_image(const struct foreign *f, struct json *j)
 {
+	auto_free char *link = str_printf("%s/" SHELF_LINK, f->shelf.path);
+
 	json_string(j, "image", f->plan->engine_image);
+	if (f->net.link >= 0)
+		json_string(j, "link", link);
 	json_uint(j, "uid", f->prepared.uid);
 	json_uint(j, "gid", f->prepared.gid);
 	describe_mounts(j, f);

@@ -6,6 +6,8 @@
  *	         namespace, so that nobody in the container has any right over it.
  *	entered  once init is there and before it has its job: in the namespace that the engine made, which is empty. Works where the keeper
  *	         has rights over it: as root, and where the container's user namespace is the caller's own.
+ *	linked   an ordinary user's container of root's daemon: init lays the link from its side, to a gateway in a user namespace of the
+ *	         caller's (foreign_link.c). It has the right to before there is a payload, and none after.
  *
  * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts first: its
  * certificate goes into the root. Runs in the keeper, with the caller's rights.
@@ -22,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -32,11 +35,20 @@ enum { MAKE_MS = 30000 }; /* it takes milliseconds; this is for a host that hang
 
 /* ---- the maker ---- */
 
-static int make(const struct foreign *f, struct cordon_error *err)
+/* Who makes the gateway's other end: nobody but ourselves, or init. */
+struct way {
+	const struct netns_of *into;
+	const struct foreign_link_to *init;
+};
+
+static int make(const struct foreign *f, const struct foreign_link_to *init, struct cordon_error *err)
 {
-	const struct capture_options with = {
-		.rules = &f->plan->network.config.rules, .settings = -1, .elsewhere = -1, .to = f->net.egress.capture
-	};
+	const struct capture_options with = { .rules = &f->plan->network.config.rules,
+					      .settings = -1,
+					      .elsewhere = -1,
+					      .to = f->net.egress.capture,
+					      .link = init ? foreign_link_ask : NULL,
+					      .arg = (void *)(uintptr_t)init };
 
 	return capture_make(&with, err);
 }
@@ -47,7 +59,7 @@ static int make_given(const struct foreign *f, int *ret_netns, struct cordon_err
 
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "make a network namespace");
-	if (make(f, err) < 0)
+	if (make(f, NULL, err) < 0)
 		return -1;
 	*ret_netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	return *ret_netns < 0 ? cordon_fail(err, CORDON_SYSTEM, errno, "hold the network namespace") : 0;
@@ -58,36 +70,48 @@ static int make_entered(const struct foreign *f, const struct netns_of *into, st
 	int r = netns_enter_of(into);
 
 	if (r == 0)
-		return make(f, err);
+		return make(f, NULL, err);
 	cordon_fail(err, CORDON_UNAVAILABLE, -r, "enter the network namespace of %s's container",
 		    f->plan->engine->name);
 	return fail_hint(err, "run cordon as root or with a daemon of one's own; or use --net none");
 }
 
-static _Noreturn void become_maker(const struct foreign *f, const struct netns_of *into, int said)
+static int make_linked(const struct foreign *f, const struct foreign_link_to *init, struct cordon_error *err)
+{
+	return make(f, init, err) < 0 ? -1 : foreign_link_finish(init, err);
+}
+
+static _Noreturn void become_maker(const struct foreign *f, const struct way *way, int said)
 {
 	struct cordon_error err = { 0 };
 	int netns = -1;
 
 	process_set_name("cordon-gateway");
-	(void)(into ? make_entered(f, into, &err) : make_given(f, &netns, &err));
+	if (way->init)
+		(void)make_linked(f, way->init, &err);
+	else
+		(void)(way->into ? make_entered(f, way->into, &err) : make_given(f, &netns, &err));
 	(void)fd_send(said, &err, sizeof(err), &netns, netns >= 0);
 	_exit(0);
 }
 
-/* `into`: the container's namespaces; NULL: there is none yet. */
-static int start_maker(struct foreign *f, const struct netns_of *into)
+static int start_maker(struct foreign *f, const struct way *way, struct cordon_error *err)
 {
 	int pair[2], r;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-		return -errno;
-	r = process_clone(0, &f->net.maker);
-	if (r == 0)
-		become_maker(f, into, pair[1]);
-	fd_close(&pair[1]);
-	f->net.said = pair[0];
-	return r < 0 ? r : 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		r = -errno;
+	} else {
+		r = process_clone(way->init ? CLONE_NEWUSER : 0, &f->net.maker);
+		if (r == 0)
+			become_maker(f, way, pair[1]);
+		fd_close(&pair[1]);
+		f->net.said = pair[0];
+	}
+	if (r >= 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
+	return fail_step(err, "network");
 }
 
 /* ---- the container's namespaces ---- */
@@ -125,8 +149,8 @@ static int find_namespaces(const struct foreign *f, struct netns_of *ret, struct
 
 int foreign_net_start(struct foreign *f, struct cordon_error *err)
 {
+	const struct way given = { 0 };
 	struct foreign_net *n = &f->net;
-	int r;
 
 	if (!f->plan->network.is_on)
 		return 0;
@@ -137,11 +161,7 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 		return -1;
 	if (plan_engine_network(f->plan) != ENGINE_NETWORK_GIVEN)
 		return 0;
-	r = start_maker(f, NULL);
-	if (r == 0)
-		return 0;
-	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
-	return fail_step(err, "network");
+	return start_maker(f, &given, err);
 }
 
 int foreign_net_made(struct foreign *f, struct cordon_error *err)
@@ -168,18 +188,27 @@ int foreign_net_made(struct foreign *f, struct cordon_error *err)
 int foreign_net_enter(struct foreign *f, struct cordon_error *err)
 {
 	struct netns_of into = NETNS_OF_INIT;
+	const struct way way = { .into = &into };
 	int r;
 
-	if (!f->plan->network.is_on || plan_engine_network(f->plan) != ENGINE_NETWORK_ENTERED)
+	if (!f->plan->network.is_on || plan_engine_network(f->plan) != ENGINE_NETWORK_ENTERED || f->net.has_link)
 		return 0;
-	if (find_namespaces(f, &into, err) < 0)
+	if (f->net.is_linked)
+		r = cordon_fail(err, CORDON_SYSTEM, 0, "init did not lay the link of the box's network");
+	else
+		r = find_namespaces(f, &into, err);
+	if (r < 0)
 		return fail_step(err, "network");
-	r = start_maker(f, &into);
+	r = start_maker(f, &way, err);
 	netns_of_close(&into);
-	if (r == 0)
-		return foreign_net_made(f, err);
-	cordon_fail(err, CORDON_SYSTEM, -r, "start the gateway's maker");
-	return fail_step(err, "network");
+	return r < 0 ? r : foreign_net_made(f, err);
+}
+
+int foreign_net_link(struct foreign *f, const struct foreign_link_to *to, struct cordon_error *err)
+{
+	const struct way way = { .init = to };
+
+	return start_maker(f, &way, err) < 0 ? -1 : foreign_net_made(f, err);
 }
 
 /* What failed in the box failed because egress went first. */
@@ -211,5 +240,6 @@ void foreign_net_done(struct foreign *f)
 	fd_close(&f->net.said);
 	fd_close(&f->net.netns);
 	fd_close(&f->net.authority);
+	fd_close(&f->net.link);
 	egress_end(&f->net.egress);
 }

@@ -26,11 +26,14 @@ struct foreign_net {
 	int authority;   /* the box's certificates come this way */
 	int maker, said; /* who makes the gateway, and what he says */
 	int netns;       /* the box's namespace, for the runtime */
+	int link;        /* where init asks for the other end of its link: foreign_link.c */
 	int init_pid;    /* the container's init on this machine; 0: unknown */
+	bool is_linked;  /* init lays the link; else the keeper goes in */
+	bool has_link;   /* it has */
 };
-#define FOREIGN_NET_INIT                                                                     \
-	{                                                                                    \
-		.egress = EGRESS_INIT, .authority = -1, .maker = -1, .said = -1, .netns = -1 \
+#define FOREIGN_NET_INIT                                                                                 \
+	{                                                                                                \
+		.egress = EGRESS_INIT, .authority = -1, .maker = -1, .said = -1, .netns = -1, .link = -1 \
 	}
 enum { FOREIGN_COPY_DEPTH = 64 };
 
@@ -143,6 +146,22 @@ static inline bool foreign_passes(const struct foreign *f)
 {
 	return (f->files >= 0 || f->feeding >= 0) && f->queue.len < FRAME_MAX;
 }
+
+/* foreign_link.c: the same where the keeper has no rights over the container's namespace and init does. */
+int foreign_link_open(struct foreign *f,
+		      struct cordon_error *err); /* the socket, on the shelf; before the specification */
+void foreign_link_serve(struct foreign *f);      /* init has come; once the container is known */
+/* init, and who it is to become */
+struct foreign_link_to {
+	int socket;
+	uid_t uid;
+	gid_t gid;
+};
+int foreign_link_ask(void *arg, int gateway_netns); /* in the maker */
+int foreign_link_finish(const struct foreign_link_to *to,
+			struct cordon_error *err); /* in the maker: init has no rights any more */
+/* foreign_net.c, for it: the maker in a user namespace of its own. */
+int foreign_net_link(struct foreign *f, const struct foreign_link_to *to, struct cordon_error *err);
 
 /* foreign.c */
 void foreign_account(struct foreign *f);

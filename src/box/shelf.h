@@ -28,6 +28,7 @@ struct shelf {
 #define SHELF_TMP "tmp"
 #define SHELF_SYS "sys"
 #define SHELF_EMPTY "empty"
+#define SHELF_LINK "net"
 #define SHELF_ETC "etc"
 #define SHELF_MOUNT "mount"
 #define SHELF_PRIVATE "private"

@@ -171,6 +171,9 @@ static int create(struct docker *k, struct cordon_error *err)
 			    k->api.socket);
 		return fail_hint(err, "run cordon as that user, or use root's own daemon");
 	}
+	/* A rootless daemon's network can be entered by who owns it. Podman would give the private directories to root. */
+	ways.links = s->link && k->api.is_local && !is_podman && !k->api.is_rootless && geteuid() != 0;
+	k->api.d->created.is_linked = ways.links;
 	ways.keeps_id = k->keeps_id = is_podman && k->api.is_rootless;
 	if (s->seccomp && is_podman) {
 		if (write_filter(k, path, sizeof(path), err) < 0)

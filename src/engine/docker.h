@@ -15,6 +15,7 @@ struct docker_ways {
 	bool is_plain_tmpfs;  /* Podman knows no ids and no number of files there, but whose the container is */
 	/* Podman would raise both to numbers that not every host allows. 0: not said. */
 	uint64_t open_files, processes_of_user;
+	bool links;               /* init lays the link of its network: stream/link.h */
 	bool keeps_id;            /* Podman without root: the caller has his own id in the container */
 	const char *seccomp_path; /* Podman wants a file where Docker wants the text; NULL: the text */
 };

@@ -2,6 +2,7 @@
 #include "engine/docker.h"
 
 #include "base/str.h"
+#include "stream/link.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -148,6 +149,20 @@ static int add_security(json_t *host, const struct spec *s, const struct docker_
 	return r | json_object_set_new(host, "SecurityOpt", options);
 }
 
+/* init starts as root, with these rights and no others, and gives them up before there is a payload. Ports are the payload's own, all of them. */
+static int add_link(json_t *host, json_t *mounts, const struct spec *s)
+{
+	const struct spec_mount socket = { .source = s->link, .dest = ENGINE_LINK_PATH };
+	const char *const rights[] = { ENGINE_LINK_RIGHTS };
+	json_t *list = json_array();
+	int r = add_mount(mounts, &socket, false);
+
+	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
+		r |= json_array_append_new(list, json_string(rights[i]));
+	return r | json_object_set_new(host, "CapAdd", list) |
+	       json_object_set_new(host, "Sysctls", json_pack("{s:s}", "net.ipv4.ip_unprivileged_port_start", "0"));
+}
+
 static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 {
 	json_t *tmpfs = json_object(), *mounts = json_array(), *host;
@@ -163,6 +178,8 @@ static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 		return NULL;
 	if (ways->keeps_id)
 		r |= json_object_set_new(host, "UsernsMode", json_string("keep-id"));
+	if (ways->links)
+		r |= add_link(host, mounts, s);
 	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways);
 	if (r < 0) {
 		json_decref(host);
@@ -175,7 +192,7 @@ json_t *docker_create_body(const struct spec *s, const struct docker_ways *ways)
 {
 	char user[32];
 
-	snprintf(user, sizeof(user), "%u:%u", s->uid, s->gid);
+	snprintf(user, sizeof(user), "%u:%u", ways->links ? 0 : s->uid, ways->links ? 0 : s->gid);
 	/* An image's own entry point, command, health check and directory are none of ours. */
 	return json_pack(
 		"{s:s, s:s, s:s, s:[s], s:[], s:o, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:s}, s:o}",
@@ -331,8 +348,8 @@ bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner
 bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress, char error[DOCKER_TEXT_MAX])
 {
 	json_t *json = json_loadb(line, len, 0, NULL), *detail = json_object_get(json, "progressDetail");
-	bool failed = take_text(json, "error", error, DOCKER_TEXT_MAX) ||
-		      take_text(json, "message", error, DOCKER_TEXT_MAX);
+	bool failed =
+		take_text(json, "error", error, DOCKER_TEXT_MAX) || take_text(json, "message", error, DOCKER_TEXT_MAX);
 
 	*progress = (struct engine_progress){ .type = ENGINE_PROGRESS,
 					      .done_bytes = take_number(detail, "current"),

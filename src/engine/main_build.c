@@ -28,9 +28,10 @@ static void say(const char *head, const char *text)
 static int usage(struct cordon_error *err, const char *verb)
 {
 	return cordon_fail(err, CORDON_INVALID, 0, "usage: cordon image %s",
-			   strcmp(verb, "pull") == 0 ? "pull [--engine docker|podman] [--no-import] NAME"
-						     : "build [--engine docker|podman] [-t NAME] [-f FILE] "
-						       "[--build-arg NAME=VALUE] [--net open|none] [--no-import] [DIR]");
+			   strcmp(verb, "pull") == 0
+				   ? "pull [--engine docker|podman] [--no-import] NAME"
+				   : "build [--engine docker|podman] [-t NAME] [-f FILE] "
+				     "[--build-arg NAME=VALUE] [--net open|none] [--no-import] [DIR]");
 }
 
 /* ---- flags ---- */

@@ -175,19 +175,20 @@ int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordo
 	if (!s.json)
 		return fail(err, why.text);
 	*ret_spec = s;
-	if (json_unpack_ex(s.json, &why, 0,
-			   "{s:s, s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?b, s?b, "
-			   "s?i, s?i !}",
-			   "owner", &s.owner, "init", &s.init, "image", &s.image, "hostname", &s.hostname, "runtime",
-			   &s.runtime, "dir", &s.dir, "platform", &s.platform, "netns", &s.netns, "rootfs", &s.rootfs,
-			   "env", &s.env, "mounts", &s.mounts, "files", &s.files, "tmpfs", &s.tmpfs, "seccomp",
-			   &s.seccomp, "limits", &limits, "userns", &userns, "pull", &pull, "lives", &lives, "uid",
-			   &uid, "gid", &gid) < 0)
+	if (json_unpack_ex(
+		    s.json, &why, 0,
+		    "{s:s, s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?b, s?b, "
+		    "s?i, s?i !}",
+		    "owner", &s.owner, "init", &s.init, "image", &s.image, "hostname", &s.hostname, "runtime",
+		    &s.runtime, "dir", &s.dir, "platform", &s.platform, "netns", &s.netns, "link", &s.link, "rootfs",
+		    &s.rootfs, "env", &s.env, "mounts", &s.mounts, "files", &s.files, "tmpfs", &s.tmpfs, "seccomp",
+		    &s.seccomp, "limits", &limits, "userns", &userns, "pull", &pull, "lives", &lives, "uid", &uid,
+		    "gid", &gid) < 0)
 		return fail(err, why.text);
 	if (userns && json_unpack(userns, "{s:o, s:o !}", "uid", &s.uid_map, "gid", &s.gid_map) < 0)
 		return fail(err, "userns");
-	if ((s.netns && !is_clean(s.netns)) || (s.dir && !is_clean(s.dir)))
-		return fail(err, "netns or dir");
+	if ((s.netns && !is_clean(s.netns)) || (s.dir && !is_clean(s.dir)) || (s.link && !is_clean(s.link)))
+		return fail(err, "netns, link or dir");
 	if (!is_owner(s.owner) || !is_clean(s.init) || uid < 0 || gid < 0)
 		return fail(err, "owner, init, uid or gid");
 	s.uid = (unsigned)uid;

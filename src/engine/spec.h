@@ -15,7 +15,7 @@ struct spec_limits {
 /* Strings and lists belong to json; lists were looked through and are well-formed. NULL where absent. */
 struct spec {
 	json_t *json;
-	const char *owner, *init, *image, *hostname, *runtime, *dir, *platform, *netns;
+	const char *owner, *init, *image, *hostname, *runtime, *dir, *platform, *netns, *link;
 	json_t *rootfs; /* always a list */
 	json_t *env, *mounts, *files, *tmpfs, *seccomp, *uid_map, *gid_map;
 	bool pull, lives;

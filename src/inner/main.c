@@ -282,7 +282,7 @@ int main(void)
 	if (take_stream(&n) < 0)
 		leave(1);
 	frame_put_u32(&n.queue, FRAME_READY, FRAME_VERSION);
-	if (check_place(&err) < 0 || settle(&err) < 0) {
+	if (check_place(&err) < 0 || inner_network(&err) < 0 || settle(&err) < 0) {
 		(void)fail_step(&err, "init");
 		inner_give_up(&n, &err);
 	}

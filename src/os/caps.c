@@ -55,3 +55,26 @@ int caps_set_ids(uid_t uid, gid_t gid, int drop_groups)
 		return -errno;
 	return syscall(SYS_setresuid, uid, uid, uid) < 0 ? -errno : 0;
 }
+
+bool caps_are_none(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+	uid_t uid[3];
+	gid_t gid[3];
+
+	if (syscall(SYS_capget, &head, data) < 0 || getresuid(&uid[0], &uid[1], &uid[2]) < 0 ||
+	    getresgid(&gid[0], &gid[1], &gid[2]) < 0)
+		return false;
+	for (int i = 0; i < 2; i++)
+		if (data[i].permitted || data[i].effective || data[i].inheritable)
+			return false;
+	for (int cap = 0; cap < 64; cap++)
+		if (prctl(PR_CAPBSET_READ, cap, 0, 0, 0) > 0 ||
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, cap, 0, 0) > 0)
+			return false;
+	for (int i = 0; i < 3; i++)
+		if (!uid[i] || !gid[i])
+			return false;
+	return getgroups(0, NULL) == 0;
+}

@@ -2,6 +2,7 @@
 #ifndef OS_CAPS_H
 #define OS_CAPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,5 +15,7 @@ int caps_bound(uint64_t keep);
 int caps_set_ids(uid_t uid, gid_t gid, int drop_groups);
 /* Permitted and effective become `keep`; inheritable and ambient are empty. Takes away: the rest, for good. */
 int caps_set(uint64_t keep);
+/* No right in any set, and no id or group of root's: true where that is so. */
+bool caps_are_none(void);
 
 #endif

@@ -69,14 +69,17 @@ static int write_settings(const struct build *b, const char *const (*v)[2], size
 #define WRITE_SETTINGS(b, v) write_settings((b), (v), sizeof(v) / sizeof((v)[0]))
 
 /* This directory is the same in every namespace; what is below it is that of the process which looks. */
+static int open_settings(struct build *b)
+{
+	b->settings = b->o->settings >= 0 ? fcntl(b->o->settings, F_DUPFD_CLOEXEC, 3)
+					  : open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return b->settings < 0 ? -errno : 0;
+}
+
 static int box_settings(struct build *b)
 {
 	static const char *const settings[][2] = { { "ipv4/ip_unprivileged_port_start", "0" } };
 
-	b->settings = b->o->settings >= 0 ? fcntl(b->o->settings, F_DUPFD_CLOEXEC, 3)
-					  : open("/proc/sys/net", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (b->settings < 0)
-		return -errno;
 	(void)fd_write_file_at(b->settings, "ipv4/tcp_congestion_control", CONGESTION);
 	return WRITE_SETTINGS(b, settings);
 }
@@ -133,17 +136,30 @@ static void add_silence(struct netlink *nl)
 	netlink_rule_change(nl, &local, false);
 }
 
+static void add_link(struct netlink *nl, int box_ns)
+{
+	const struct netlink_veth veth = {
+		.end = { "gw", LINK, gateway_mac },
+		.peer = { "eth0", LINK, gateway_box_mac },
+		.peer_netns = box_ns,
+		.flags = IFF_UP | IFF_NOARP,
+		.mtu = MTU,
+	};
+
+	netlink_veth_new(nl, &veth);
+}
+
+static int link_by_other(struct build *b)
+{
+	auto_close int gateway_ns = netlink_namespace(&b->in_gateway);
+
+	return gateway_ns < 0 ? gateway_ns : b->o->link(b->o->arg, gateway_ns);
+}
+
 /* Forwarding is inherited from the host, and off here: no packet could go anywhere, and none shall try. */
 static int gateway_links(struct build *b)
 {
 	struct netlink *nl = &b->in_gateway;
-	const struct netlink_veth veth = {
-		.end = { "gw", LINK, gateway_mac },
-		.peer = { "eth0", LINK, gateway_box_mac },
-		.peer_netns = b->box_ns,
-		.flags = IFF_UP | IFF_NOARP,
-		.mtu = MTU,
-	};
 	const struct netlink_route any = {
 		.table = RT_TABLE_LOCAL,
 		.type = RTN_LOCAL,
@@ -161,7 +177,15 @@ static int gateway_links(struct build *b)
 
 	if (b->o->lazy)
 		netlink_link_set(nl, NETLINK_LOOPBACK, IFF_UP);
-	netlink_veth_new(nl, &veth);
+	if (b->o->link) {
+		int r = link_by_other(b);
+
+		if (r < 0)
+			return r;
+		netlink_link_set(nl, LINK, IFF_UP | IFF_NOARP);
+	} else {
+		add_link(nl, b->box_ns);
+	}
 	netlink_link_conf(nl, LINK, IPV4_DEVCONF_FORWARDING, 0);
 	netlink_address_new(nl, LINK, b->gateway, 32);
 	netlink_neighbour_new(nl, LINK, b->box, gateway_box_mac);
@@ -294,16 +318,16 @@ static int box_links(struct build *b)
 	return netlink_commit(nl);
 }
 
-/* The gateway's end came up before the box's, and the kernel lets it send only when a worker of its own has noticed: what is sent before is
- * lost, and a resolver would wait seconds for its answer. Since 6.8 asking is enough. */
-static int gateway_running(struct build *b)
+/* Of two ends, the one that came up first may send only when a worker of the kernel's has noticed: what is sent before is lost, and a resolver
+ * would wait seconds for its answer. Since 6.8 asking is enough. */
+static int wait_running(struct netlink *nl)
 {
 	const struct timespec pause = { .tv_nsec = 200000 };
 	unsigned flags = 0;
 	int r = 0;
 
 	for (int i = 0; i < RUNNING_TRIES && r == 0; i++) {
-		r = netlink_link_flags(&b->in_gateway, LINK, &flags);
+		r = netlink_link_flags(nl, LINK, &flags);
 		if (r < 0 || (flags & IFF_RUNNING))
 			return r;
 		nanosleep(&pause, NULL);
@@ -311,19 +335,26 @@ static int gateway_running(struct build *b)
 	return -ETIMEDOUT;
 }
 
+static int gateway_running(struct build *b)
+{
+	return wait_running(&b->in_gateway);
+}
+
 static const struct step {
 	const char *name;
 	int (*run)(struct build *b);
+	bool is_box; /* needs rights over the box's namespace */
 } steps[] = {
-	{ "set up the box's network", box_settings },
-	{ "hold the box's network namespace", box_handle },
-	{ "make the gateway's network namespace", gateway_namespace },
-	{ "set up the gateway", gateway_settings },
-	{ "link box and gateway", gateway_links },
-	{ "open the gateway's sockets", gateway_sockets },
-	{ "return to the box's network namespace", box_return },
-	{ "bring the box's link up", box_links },
-	{ "wait for the link", gateway_running },
+	{ "open the settings of networks", open_settings, false },
+	{ "set up the box's network", box_settings, true },
+	{ "hold the box's network namespace", box_handle, true },
+	{ "make the gateway's network namespace", gateway_namespace, false },
+	{ "set up the gateway", gateway_settings, false },
+	{ "link box and gateway", gateway_links, false },
+	{ "open the gateway's sockets", gateway_sockets, false },
+	{ "return to the box's network namespace", box_return, true },
+	{ "bring the box's link up", box_links, true },
+	{ "wait for the link", gateway_running, false },
 };
 enum { STEPS = sizeof(steps) / sizeof(steps[0]) };
 
@@ -353,6 +384,8 @@ int gateway_open(const struct gateway_options *o, struct gateway *ret, const cha
 	int r = build_init(&b, o);
 
 	for (size_t i = 0; r >= 0 && i < STEPS; i++) {
+		if (o->link && steps[i].is_box)
+			continue;
 		name = steps[i].name;
 		r = steps[i].run(&b);
 	}
@@ -364,6 +397,38 @@ int gateway_open(const struct gateway_options *o, struct gateway *ret, const cha
 	}
 	build_done(&b);
 	return r < 0 ? r : 0;
+}
+
+int gateway_link(const struct gateway_options *o, int gateway_netns)
+{
+	const struct netlink_veth veth = {
+		.end = { "eth0", LINK, gateway_box_mac },
+		.peer = { "gw", LINK, gateway_mac },
+		.peer_netns = gateway_netns,
+		.mtu = MTU,
+	};
+	struct build b;
+	int r = build_init(&b, o);
+
+	r = r < 0 ? r : netlink_open(&b.in_box);
+	if (r == 0) {
+		netlink_veth_new(&b.in_box, &veth);
+		r = box_links(&b);
+	}
+	build_done(&b);
+	return r;
+}
+
+int gateway_link_wait(void)
+{
+	struct netlink nl;
+	int r = netlink_open(&nl);
+
+	if (r < 0)
+		return r;
+	r = wait_running(&nl);
+	netlink_done(&nl);
+	return r;
 }
 
 void gateway_init(struct gateway *g)

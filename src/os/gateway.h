@@ -39,6 +39,10 @@ struct gateway_options {
 	int settings;  /* /proc/sys/net, where it may be gone by then; -1: it is opened */
 	int elsewhere; /* a socket of a fresh network namespace, which becomes the gateway's; -1: one is made */
 	bool lazy;     /* ports without one wait for a decision instead of refusing */
+	/* Where the caller has no right over the box's namespace: somebody who has is told the gateway's, once that is there, and calls
+	 * gateway_link(). 0 or -errno. NULL: gateway_open() makes the link and sets the box up itself. */
+	int (*link)(void *arg, int gateway_netns);
+	void *arg;
 };
 
 struct gateway {
@@ -58,6 +62,11 @@ struct gateway {
  * Needs: a network namespace of its own, fresh; all capabilities over it; CAP_SYS_ADMIN in its own user namespace; one thread;
  * /proc with a writable sys/net. */
 int gateway_open(const struct gateway_options *o, struct gateway *ret, const char **ret_step);
+/* The box's part, where `link` is another's: from the box's namespace, which the process is in. Every port is left as it is. Needs: CAP_NET_ADMIN
+ * over both namespaces, and nothing else. */
+int gateway_link(const struct gateway_options *o, int gateway_netns);
+/* Until what the box sends gets through: once gateway_open() is done. */
+int gateway_link_wait(void);
 /* Closes what is open; a zeroed struct is not valid, one by gateway_init() is. */
 void gateway_init(struct gateway *g);
 void gateway_close(struct gateway *g);

@@ -33,6 +33,8 @@
  *               links, addresses and routes over)
  *   dir         string   crun, runc, runsc: where the directories of containers lie; default /run/cordon-engine for root, else below the
  *               runtime directory
+ *   link        string   docker: path of a unix socket of the keeper's, for stream/link.h. Laid into the container, and init started with the
+ *               rights for it, where the daemon is root's and the caller is not: created.is_linked. Elsewhere left alone
  *   runtime     string   path of the runtime's program; default: found in PATH and the system's directories
  *   platform    string   runsc: systrap, ptrace or kvm; default: the first that works
  */
@@ -75,12 +77,13 @@ enum {
 
 struct engine_created {
 	uint32_t type;
-	uint32_t lacks;   /* ENGINE_LACKS_* */
-	int32_t init_pid; /* on this host; 0 where unknown or another host's */
-	int32_t is_local; /* init_pid and /proc are this machine's */
-	char id[80];      /* the engine's name of the container */
-	char version[96]; /* "crun 1.8.1", "docker 20.10.24 (api 1.41)", "runsc 20221219.0 (ptrace)" */
-	char detail[96];  /* what else there is to know; may be empty */
+	uint32_t lacks;    /* ENGINE_LACKS_* */
+	int32_t init_pid;  /* on this host; 0 where unknown or another host's */
+	int32_t is_local;  /* init_pid and /proc are this machine's */
+	char id[80];       /* the engine's name of the container */
+	char version[96];  /* "crun 1.8.1", "docker 20.10.24 (api 1.41)", "runsc 20221219.0 (ptrace)" */
+	char detail[96];   /* what else there is to know; may be empty */
+	int32_t is_linked; /* the specification's `link` is in use */
 };
 
 struct engine_exited {

@@ -30,8 +30,28 @@ UNCAP=(sh -c 'for dir in /sys/fs/cgroup/*/'"$group"'; do echo $$ >"$dir/cgroup.p
 	env HOME="$WORK/tmp" TMPDIR="$WORK/tmp" XDG_RUNTIME_DIR="$WORK/tmp")
 
 for ENGINE in ${CORDON_ENGINE:-crun runc}; do
+	[ "$ENGINE" != docker ] || continue
 	if command -v "$ENGINE" >/dev/null; then all; else skip "$ENGINE: network" "there is no $ENGINE"; fi
 done
+
+# ---- root's daemon, and a user who may use its socket: init lays the link, and has no right left when there is a payload ----
+ENGINE=docker
+if ! command -v dockerd >/dev/null || ! docker_start "$WORK"; then
+	skip "docker: network" "there is no dockerd, or it does not start: $(tail -n 2 "$WORK/docker.log" 2>/dev/null)"
+else
+	chmod 666 "$WORK/docker.sock"
+	export CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+	all
+	is "$(box --allow api.example.com -- grep -E '^(Uid|Gid|Groups|Cap)' /proc/1/status | tr -s '\t ' ' ' | sort -u | tr '\n' ' ' | sed "s/$(id -u "$user")/U/g; s/$(id -g "$user")/U/g")" \
+		"CapAmb: 0000000000000000 CapBnd: 0000000000000000 CapEff: 0000000000000000 CapInh: 0000000000000000 CapPrm: 0000000000000000 Gid: U U U U Groups:  Uid: U U U U " \
+		"docker: nor has init, in any set"
+	refused "docker: the socket of the link answers nobody" box --allow api.example.com -- /usr/bin/python3 -c 'import socket
+socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("/.cordon/net")'
+	is "$(box --net none -- sh -c 'ls /.cordon')" init "docker: control: without a network there is none"
+	refused "docker: settings of its network are not its own" box --allow api.example.com -- sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+	daemon_stop "$DOCKER_PID" "$WORK"
+fi
+unset CORDON_ENGINE_IMAGE
 ENGINE=runsc
 if command -v runsc >/dev/null; then
 	status 125 "runsc: refused to an ordinary user" box --allow api.example.com -- true

@@ -142,11 +142,31 @@ static void test_docker(const struct spec *spec)
 	ok(is_at(j, "User", "\"1000:1000\"") && is_at(j, "Entrypoint", "[\"/.cordon/init\"]") && is_at(j, "Cmd", "[]"),
 	   "docker: init alone, as the user");
 	ok(is_at(j, "Labels", "{\"cordon.owner\":\"cordon-7-9-0123abcd\"}"), "docker: the owner");
-	ok(is_at(p, "HostConfig.SecurityOpt.1", "\"seccomp=/s\""), "podman: the filter is a file");
+	ok(is_at(p, "HostConfig.SecurityOpt.2", "\"seccomp=/s\""), "podman: the filter is a file");
 	ok(json_object_get(json_object_get(json_object_get(p, "HostConfig"), "Tmpfs"), "/var/tmp"),
 	   "podman: no memory of its own");
 	json_decref(j);
 	json_decref(p);
+}
+
+static void test_docker_link(const struct spec *spec)
+{
+	struct spec with = *spec;
+	json_t *j, *none;
+
+	with.link = "/run/shelf/net";
+	j = docker_create_body(&with, &(struct docker_ways){ .links = true });
+	none = docker_create_body(&with, &(struct docker_ways){ 0 });
+	ok(is_at(j, "HostConfig.CapAdd", "[\"NET_ADMIN\",\"SETUID\",\"SETGID\",\"SETPCAP\"]") &&
+		   is_at(j, "HostConfig.CapDrop", "[\"ALL\"]"),
+	   "docker: who lays the link has the rights for it, and no others");
+	ok(is_at(j, "User", "\"0:0\"") && is_at(j, "HostConfig.Privileged", "false"),
+	   "docker: as root, not privileged");
+	ok(is_at(j, "HostConfig.NetworkMode", "\"none\""), "docker: there is no other network");
+	ok(is_at(none, "User", "\"1000:1000\"") && !json_object_get(json_object_get(none, "HostConfig"), "CapAdd"),
+	   "control: nobody else has any");
+	json_decref(j);
+	json_decref(none);
 }
 
 int main(void)
@@ -159,6 +179,7 @@ int main(void)
 		test_oci(&spec);
 		test_oci_network(&spec);
 		test_docker(&spec);
+		test_docker_link(&spec);
 	}
 	spec_done(&spec);
 	return done_testing();
