@@ -1,5 +1,5 @@
 /*
- * Times commands against each other: spawn [-n ROUNDS] [-p PAUSE_MS] [-c RUNS -j JOBS] [-o] NAME [-m NSFILE] COMMAND ARG… [--- NAME …]…
+ * Times commands against each other: spawn [-n ROUNDS] [-p PAUSE_MS] [-c RUNS -j JOBS] [-e FAILURES] [-o] NAME [-m NSFILE] COMMAND ARG… [--- NAME …]…
  *
  * A round runs every command once, in an order drawn anew, so that whatever else the machine does falls on all of them alike; what
  * is compared later is one round's times with each other. One line per time: "ROUND NAME NANOSECONDS". The first rounds warm
@@ -8,6 +8,7 @@
  *
  * -c  a round runs each command RUNS times, JOBS at a time; the time is that of all of them together
  * -p  sleeps before every command: what a call costs that comes alone
+ * -e  so many runs of all may fail: each is told on stderr and has no time; without it, one is the end
  * -o  the time is the number that the command prints, in nanoseconds
  * -m  the command runs in the mount namespace behind NSFILE, for programs that do not get along with the host's
  */
@@ -33,7 +34,7 @@ struct command {
 };
 
 static struct {
-	unsigned rounds, runs, jobs, pause_ms;
+	unsigned rounds, runs, jobs, pause_ms, failures;
 	bool printed;
 } options = { .rounds = 100, .runs = 1, .jobs = 1 };
 static struct command commands[COMMANDS_MAX];
@@ -71,21 +72,26 @@ static pid_t start(const struct command *c, int to)
 	_exit(127);
 }
 
-static void finish(const struct command *c)
+/* Whether it went well. */
+static bool finish(const struct command *c)
 {
 	int status;
 
 	if (wait(&status) < 0)
 		die("wait");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return;
+		return true;
 	fprintf(stderr, "spawn: %s ended with %d\n", c->name, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-	exit(1);
+	if (!options.failures--)
+		exit(1);
+	return false;
 }
 
+/* 0: a run failed. */
 static uint64_t time_runs(const struct command *c)
 {
 	unsigned started = 0, running = 0;
+	bool good = true;
 	uint64_t from = now_ns();
 
 	while (started < options.runs || running) {
@@ -94,11 +100,11 @@ static uint64_t time_runs(const struct command *c)
 			started++;
 			running++;
 		} else {
-			finish(c);
+			good = finish(c) && good;
 			running--;
 		}
 	}
-	return now_ns() - from;
+	return good ? now_ns() - from : 0;
 }
 
 static uint64_t time_printed(const struct command *c)
@@ -110,7 +116,7 @@ static uint64_t time_printed(const struct command *c)
 		die("pipe");
 	(void)start(c, pair[1]);
 	close(pair[1]);
-	finish(c);
+	(void)finish(c);
 	if (read(pair[0], text, sizeof(text) - 1) <= 0)
 		die(c->name);
 	close(pair[0]);
@@ -146,7 +152,7 @@ static void round_of_all(unsigned round, bool told)
 		if (options.pause_ms)
 			usleep(options.pause_ms * 1000);
 		ns = options.printed ? time_printed(c) : time_runs(c);
-		if (told)
+		if (told && ns)
 			fprintf(out, "%u %s %" PRIu64 "\n", round, c->name, ns);
 	}
 }
@@ -174,7 +180,7 @@ static void parse(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "+n:p:c:j:o")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:p:c:j:e:o")) != -1) {
 		unsigned n = optarg ? (unsigned)strtoul(optarg, NULL, 10) : 0;
 
 		switch (opt) {
@@ -189,6 +195,9 @@ static void parse(int argc, char **argv)
 			break;
 		case 'j':
 			options.jobs = n;
+			break;
+		case 'e':
+			options.failures = n;
 			break;
 		case 'o':
 			options.printed = true;

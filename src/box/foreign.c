@@ -311,6 +311,7 @@ static void leave(struct foreign *f)
 		return;
 	}
 	frame_put(&f->queue, FRAME_END, NULL, 0);
+	foreign_request(f, ENGINE_LEAVE);
 	f->deadline_us = clock_us() + END_MS * 1000ULL;
 }
 

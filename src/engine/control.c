@@ -25,7 +25,7 @@ unsigned control_next(struct driver *d)
 		d->is_gone = true;
 		return ENGINE_KILL;
 	}
-	return n == (ssize_t)sizeof(request) && request.type >= ENGINE_KILL && request.type <= ENGINE_RESUME
+	return n == (ssize_t)sizeof(request) && request.type >= ENGINE_KILL && request.type <= ENGINE_LEAVE
 		       ? request.type
 		       : 0;
 }

@@ -326,6 +326,10 @@ static void obey(struct docker_relay *relay)
 	case ENGINE_RESUME:
 		post(k, "unpause", true);
 		break;
+	/* Podman tells of an end only when a second process of it has cleaned up; removing does not wait for that one. */
+	case ENGINE_LEAVE:
+		relay->is_left = strcmp(k->api.d->engine, "podman") == 0 && k->group.is_open;
+		break;
 	default:
 		break;
 	}
@@ -338,6 +342,8 @@ static int run(struct docker *k, struct cordon_error *err)
 
 	if (docker_relay(&k->relay, obey, err) < 0)
 		return -1;
+	if (k->relay.is_left)
+		return 0;
 	e->has_status = k->relay.has_exit_code;
 	/* As a shell tells it: 128 and the signal's number. */
 	e->status = k->relay.exit_code > 128 ? k->relay.exit_code - 128 : k->relay.exit_code << 8;

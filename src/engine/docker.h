@@ -101,6 +101,7 @@ struct docker_relay {
 	CURL *attached;
 	int exit_code;
 	bool has_exit_code;
+	bool is_left; /* nobody asks how the container ends */
 };
 int docker_attach(struct docker_relay *relay, struct cordon_error *err);
 /* Until the container has ended. -1 where the daemon went meanwhile. on_request is called when the keeper says something. */

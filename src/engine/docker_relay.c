@@ -216,7 +216,9 @@ static int begin_wait(struct flow *f)
 {
 	char path[160];
 
-	snprintf(path, sizeof(path), "/containers/%s/wait", f->relay->id);
+	/* Podman looks every 250 ms unless it is told otherwise; Docker does not look, but knows. */
+	snprintf(path, sizeof(path), "/containers/%s/wait%s", f->relay->id,
+		 strcmp(f->relay->api->d->engine, "podman") == 0 ? "?interval=10ms" : "");
 	f->multi = curl_multi_init();
 	f->wait = docker_handle(f->relay->api, path);
 	if (!f->multi || !f->wait)
@@ -249,6 +251,8 @@ static void look_at_wait(struct flow *f)
 
 static bool is_over(const struct flow *f)
 {
+	if (f->relay->is_left)
+		return true;
 	if (!f->ended_us)
 		return false;
 	return f->failed != CURLE_OK || (f->out.has_ended && !f->out.len) || clock_us() - f->ended_us > DRAIN_US;

@@ -61,6 +61,7 @@ enum engine_packet_type {
 	ENGINE_STAT,
 	ENGINE_PAUSE, /* answered with ENGINE_STATS, or ENGINE_ERROR where it cannot be had: the container goes on */
 	ENGINE_RESUME,
+	ENGINE_LEAVE, /* all is known of the payload: the container may be removed before it ends, and has no status then */
 };
 
 /* What was asked for and does not hold in this container. The keeper refuses what the policy says may not be missing. */
