@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/libexec.h"
+#include "box/errand.h"
 #include "os/process.h"
 #include "os/subid.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ASK_MS = 3000 };
+enum { ASK_MS = 3000, PROBE_MS = 8000 };
 
 /* As the driver looks for it: PATH, then where systems put it. */
 static bool find_program(const char *name, char *buf, size_t size)
@@ -73,6 +74,25 @@ static bool has_ids(const struct engine *e)
 	return geteuid() == 0 || !e->makes_root || subid_find(geteuid(), &subuid, &subgid) == 0;
 }
 
+/* The driver speaks with it: its version, or why not and what helps, on a line each. */
+static void probe_daemon(const struct engine *e, const char *driver, struct engine_finding *ret)
+{
+	auto_free char *said = NULL;
+	char *hint;
+
+	ret->works = engine_errand(driver, e->name, "--probe", NULL, PROBE_MS, &said) == 0;
+	hint = said ? strchr(said, '\n') : NULL;
+	if (hint)
+		*hint++ = '\0';
+	if (hint && *hint)
+		hint[strcspn(hint, "\n")] = '\0';
+	if (ret->works)
+		snprintf(ret->detail, sizeof(ret->detail), "%s, %.200s", e->about, said);
+	else
+		snprintf(ret->detail, sizeof(ret->detail), "%s: %.250s%s%.200s", e->about,
+			 said && *said ? said : "it does not answer", hint && *hint ? "; " : "", hint ? hint : "");
+}
+
 static void probe_one(const struct engine *e, struct engine_finding *ret)
 {
 	auto_free char *driver = e->driver ? libexec_find(e->driver) : NULL, *init = libexec_find("cordon-init");
@@ -84,6 +104,8 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 		snprintf(ret->detail, sizeof(ret->detail), "%s", e->about);
 	} else if (!e->is_driven) {
 		snprintf(ret->detail, sizeof(ret->detail), "%s: not built in", e->about);
+	} else if (!e->makes_root && driver && init) {
+		probe_daemon(e, driver, ret);
 	} else if (!find_program(e->name, program, sizeof(program))) {
 		snprintf(ret->detail, sizeof(ret->detail), "%s: not installed", e->about);
 	} else {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "box/errand.h"
 #include "box/guard.h"
 #include "box/lasting.h"
 #include "os/process.h"
@@ -27,6 +28,7 @@ enum {
 	END_MS = 3000,       /* from END to EXITED, before the container is killed */
 	FORCE_MS = 10000,    /* and until it is tried harder */
 	COLLECT_MS = 120000, /* copying out */
+	REMOVE_MS = 15000,   /* what a killed driver left */
 	LOOK_US = 20000,     /* between two looks at the numbers, at least */
 	GUARD_US = 10000,
 };
@@ -383,6 +385,7 @@ static void on_driver_gone(struct foreign *f)
 	f->deadline_us = UINT64_MAX;
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= 1)
 		return;
+	f->driver_died = true;
 	cordon_fail(&err, CORDON_SYSTEM, 0, "the driver of %s ended before the container did", f->plan->engine->name);
 	(void)fail_hint(&err, "it was killed from outside, or cannot be executed");
 	(void)fail_step(&err, "engine");
@@ -541,6 +544,9 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	foreign_net_done(&f); /* after the box: it carried to the end */
 	fd_close(&f.files);
 	fd_close(&f.feeding);
+	/* The container of a daemon outlives a driver that was killed. */
+	if (f.driver_died && !plan->engine->makes_root)
+		(void)engine_errand(plan->driver, plan->engine->name, "--remove", owner, REMOVE_MS, NULL);
 	prepare_done(&f.prepared);
 	shelf_close(&f.shelf);
 	foreign_copy_done(&f);

@@ -66,7 +66,7 @@ struct foreign {
 	struct engine_exited numbers;
 	bool has_base, is_created, is_ready, has_job, wants_numbers;
 	bool counts_processes; /* the engine does not: init does, by rlimit, which holds where ids are the box's own */
-	bool ending, in_grace, front_gone, collected, cut_short, swept;
+	bool ending, in_grace, front_gone, collected, cut_short, swept, driver_died;
 	uint32_t window; /* of the terminal: rows << 16 | columns; 0: unknown */
 	unsigned force;  /* how hard it was ended so far */
 	struct foreign_net net;

@@ -38,8 +38,7 @@ struct docker {
 
 /* ---- removing ---- */
 
-/* 0 also where there is none of that name. */
-static int remove_container(struct docker_api *api, const char *id)
+int docker_remove(struct docker_api *api, const char *id)
 {
 	struct docker_answer answer;
 	char path[160];
@@ -67,7 +66,7 @@ static void sweep(struct docker_api *api)
 	json_array_foreach(list, i, entry)
 	{
 		if (docker_read_listed(entry, id, owner, sizeof(owner)) && owner_is_orphan(owner))
-			(void)remove_container(api, id);
+			(void)docker_remove(api, id);
 	}
 	json_decref(list);
 }
@@ -80,7 +79,7 @@ static void undo(struct docker *k)
 	k->api.d->is_gone = true; /* nothing that the keeper says stops the removal */
 	for (int i = 0; k->was_created && i < REMOVE_TRIES; i++) {
 		/* By name: what was being created when we were told to stop has no id yet. */
-		if (remove_container(&k->api, k->api.d->spec.owner) == 0)
+		if (docker_remove(&k->api, k->api.d->spec.owner) == 0)
 			break;
 		if (k->init >= 0)
 			(void)process_signal(k->init, SIGKILL);

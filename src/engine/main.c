@@ -40,12 +40,30 @@ static int drive(struct driver *d, struct cordon_error *err)
 	return cordon_fail(err, CORDON_INVALID, 0, "this program drives no engine '%s'", d->engine);
 }
 
+/* An errand: what fails is said on stdout, with the remedy on a line of its own. */
+static int run_aside(const char *engine, const char *what, const char *owner)
+{
+	struct driver d = { .engine = engine, .stream = -1, .control = -1 };
+	struct cordon_error err = { 0 };
+
+	for (const struct driver_engine *e = driver_engines; e->name; e++)
+		if (strcmp(e->name, engine) == 0 && e->aside) {
+			if (e->aside(&d, what, owner, &err) == 0)
+				return 0;
+			printf("%s\n%s\n", err.message, err.hint);
+			return 1;
+		}
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	struct driver d = { .stream = ENGINE_FD_STREAM, .control = ENGINE_FD_CONTROL };
 	struct cordon_error err = { 0 };
 	int r;
 
+	if (argc == 3 || argc == 4)
+		return run_aside(argv[1], argv[2], argc == 4 ? argv[3] : "");
 	if (argc != 2 || fcntl(ENGINE_FD_CONTROL, F_GETFD) < 0 || fcntl(ENGINE_FD_STREAM, F_GETFD) < 0) {
 		fprintf(stderr, "%s is started by cordon\n", program_invocation_short_name);
 		return 2;

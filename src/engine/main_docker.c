@@ -2,7 +2,7 @@
 #include "engine/driver.h"
 
 const struct driver_engine driver_engines[] = {
-	{ "docker", docker_drive },
-	{ "podman", docker_drive },
+	{ "docker", docker_drive, docker_aside },
+	{ "podman", docker_drive, docker_aside },
 	{ 0 },
 };

@@ -2,8 +2,8 @@
 #include "engine/driver.h"
 
 const struct driver_engine driver_engines[] = {
-	{ "crun", oci_drive },
-	{ "runc", oci_drive },
-	{ "runsc", oci_drive },
+	{ "crun", oci_drive, NULL },
+	{ "runc", oci_drive, NULL },
+	{ "runsc", oci_drive, NULL },
 	{ 0 },
 };

@@ -157,7 +157,7 @@ static int make_list(struct spec *s)
 	return 0;
 }
 
-static bool is_owner(const char *owner)
+bool spec_is_owner(const char *owner)
 {
 	return str_starts(owner, "cordon-") && strlen(owner) < OWNER_NAME_MAX &&
 	       strspn(owner, "abcdefghijklmnopqrstuvwxyz0123456789-") == strlen(owner);
@@ -189,7 +189,7 @@ int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordo
 		return fail(err, "userns");
 	if ((s.netns && !is_clean(s.netns)) || (s.dir && !is_clean(s.dir)) || (s.link && !is_clean(s.link)))
 		return fail(err, "netns, link or dir");
-	if (!is_owner(s.owner) || !is_clean(s.init) || uid < 0 || gid < 0)
+	if (!spec_is_owner(s.owner) || !is_clean(s.init) || uid < 0 || gid < 0)
 		return fail(err, "owner, init, uid or gid");
 	s.uid = (unsigned)uid;
 	s.gid = (unsigned)gid;

@@ -37,6 +37,7 @@ struct spec_tmpfs {
 
 int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordon_error *err);
 void spec_done(struct spec *spec);
+bool spec_is_owner(const char *owner);
 /* false for what is not such an entry. */
 bool spec_mount(const json_t *entry, struct spec_mount *ret);
 bool spec_tmpfs(const json_t *entry, struct spec_tmpfs *ret);
