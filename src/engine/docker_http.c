@@ -7,6 +7,7 @@
 #include "base/str.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,8 @@ CURL *docker_handle(const struct docker_api *api, const char *path)
 int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_error *err)
 {
 	const char *engine = api->d->engine, *where = api->socket[0] ? api->socket : api->base;
+	const struct group *group;
+	struct stat st;
 
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		return cordon_fail(err, CORDON_SYSTEM, 0, "cancelled while %s made the container", engine);
@@ -154,7 +157,11 @@ int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_
 	if (code == CURLE_COULDNT_CONNECT && api->socket[0] && access(api->socket, F_OK) == 0 &&
 	    access(api->socket, R_OK | W_OK) < 0) {
 		cordon_fail(err, CORDON_UNAVAILABLE, EACCES, "the daemon of %s at %s", engine, where);
-		return fail_hint(err, "use an account that may use it (its group), or a rootless daemon");
+		group = stat(api->socket, &st) == 0 ? getgrgid(st.st_gid) : NULL;
+		return fail_hint(
+			err,
+			"its group is %s: join it (usermod -aG %s USER, and log in again), or use a rootless daemon",
+			group ? group->gr_name : "unknown", group ? group->gr_name : "GROUP");
 	}
 	cordon_fail(err, CORDON_UNAVAILABLE, 0, "the daemon of %s at %s cannot be reached or went away (%s)", engine,
 		    where, curl_easy_strerror(code));
@@ -225,6 +232,9 @@ int docker_fail(const struct docker_api *api, const struct docker_answer *answer
 	cordon_fail(err, CORDON_SYSTEM, 0, "%s could not %s: %s", api->d->engine, what, text);
 	if (strstr(text, "no space left") || strstr(text, "disk quota"))
 		return fail_hint(err, "its disk is full: %s system prune frees what is not used", api->d->engine);
+	if (strstr(text, "bind source path does not exist") || strstr(text, "statfs "))
+		return fail_hint(err,
+				 "it must see this host's files: it is on another machine, or has mounts of its own");
 	return -1;
 }
 

@@ -36,11 +36,16 @@ daemon_wait() { # PID SOCKET
 	return 1
 }
 
-docker_run() { # DIR: only the daemon, on the socket it always has
+# docker_run DIR: only the daemon, on the socket it always has. After a kill -9 it may give up once, since the containerd of the old one is still there.
+docker_run() { docker_try "$1" || docker_try "$1"; }
+docker_try() {
 	dockerd --iptables=false --ip6tables=false --bridge=none --data-root "$1/docker" --exec-root "$1/docker-run" \
 		-p "$1/docker.pid" -H "unix://$1/docker.sock" ${DOCKER_MORE:+$DOCKER_MORE} >>"$1/docker.log" 2>&1 &
 	DOCKER_PID=$!
-	daemon_wait "$DOCKER_PID" "$1/docker.sock"
+	daemon_wait "$DOCKER_PID" "$1/docker.sock" && return
+	kill "$DOCKER_PID" 2>/dev/null
+	wait "$DOCKER_PID" 2>/dev/null
+	return 1
 }
 
 docker_start() { # DIR

@@ -16,3 +16,55 @@ left() { # containers, what lies ready for them, groups, drivers, mounts
 	done
 	awk '{ print $2 }' /proc/mounts | grep cordon/shelf | orphans
 }
+
+listed() { api "$SOCKET" GET "/containers/json?all=1" | grep -c cordon-; } # containers that the daemon knows
+
+# What an ordinary user who may use the socket gets: his own id, so that files stay his.
+user_box() { (cd / && setpriv --reuid=54321 --regid=54321 --clear-groups env HOME=/nonexistent XDG_RUNTIME_DIR="$WORK/user" timeout -k 5 60 "$CORDON" run --engine "$ENGINE" --image "$DAEMON_IMAGE" "$@"); }
+ordinary_user() {
+	mkdir -m 700 "$WORK/user" && mkdir "$WORK/mine" "$WORK/theirs" "$WORK/mine/.git" && chown -R 54321:54321 "$WORK/user" "$WORK/mine"
+	status 125 "a user who may not use the socket" user_box -- true
+	like "$ERR" "Permission denied" "is told"
+	like "$ERR" "usermod -aG" "with the remedy"
+	chmod 666 "$SOCKET"
+	is "$(user_box -- sh -c 'id -u; id -g; id -G; id -un' | tr '\n' ' ')" "54321 54321 54321 agent " "who may is himself inside"
+	ok "writes where he may" user_box --rw "$WORK/mine:/work" -- sh -c 'echo x >/work/new'
+	is "$(stat -c %u:%g "$WORK/mine/new")" 54321:54321 "and it is his"
+	refused "nowhere else" user_box --rw "$WORK/theirs:/work" -- touch /work/new
+	refused "protected paths hold" user_box --rw "$WORK/mine:/work" --protect .git/hooks/ -- sh -c 'mkdir -p /work/.git/hooks && touch /work/.git/hooks/x'
+	is "$(ls -A "$WORK/mine/.git")" "" "and leave nothing"
+	ok "files in and out" user_box --in "$WORK/mine:in" --out "in:$WORK/user/out" -- sh -c 'cat in/new && touch in/more'
+	is "$(ls -A "$WORK/user/out" | tr '\n' ' ')" ".git more new " "arrive"
+	status 137 "memory is bounded" user_box --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
+	user_box --json --disk 2M --tmp 1M -- sh -c 'head -c 1500k /dev/zero >/tmp/x; head -c 100 /dev/zero >~/x && echo end; exit 1' >"$WORK/.result"
+	is "$(field status) $(field limit) $(field stdout)" "resource_exceeded disk end" "so is /tmp, apart from the home"
+	is "$(user_box -- sh -c 'touch /x /home/x /run/x /usr/x 2>/dev/null || true; ls /x /home/x /run/x /usr/x 2>/dev/null')" "" "nothing else is writable"
+	is "$(find "$WORK/user/cordon/shelf" -mindepth 1)" "" "nothing is left"
+	chmod 660 "$SOCKET"
+}
+
+# Kill -9 at random moments of the front, its keeper, the driver, or all of them: the next start finds nothing of it.
+random_kills() {
+	local i pid keeper driver victims
+	for i in $(seq "${1:-8}"); do
+		"$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --rw "$WORK/rw:/work" --protect new/ -- sleep 4322 >/dev/null 2>&1 &
+		pid=$!
+		sleep "0.$((RANDOM % 80 + 10))"
+		keeper=$(pgrep -P "$pid") driver=$(pgrep -P "${keeper:-0}")
+		case $((i % 4)) in 0) victims=$pid ;; 1) victims=$keeper ;; 2) victims=$driver ;; 3) victims="$pid $keeper $driver" ;; esac
+		# shellcheck disable=SC2086 # a list of pids
+		kill -9 $victims 2>/dev/null
+		[ $((i % 4)) = 0 ] || [ $((i % 4)) = 3 ] || kill "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+		kill -9 "$pid" 2>/dev/null
+	done
+	for i in $(seq 30); do # those that end by themselves have some seconds; the rest goes with the next start
+		box -- true >/dev/null 2>&1
+		[ "$(listed)" = 0 ] && break
+		sleep 0.3
+	done
+	is "$(listed)" 0 "kill -9 at random moments: no container is left once another one was started"
+	until_gone "nor anything else"
+	is "$(ls -A "$WORK/rw" | grep -c new/)" 0 "nor a placeholder"
+	refused "nor a payload" pgrep -f '^sleep 4322$'
+}

@@ -3,13 +3,98 @@
 . "$(dirname "$0")/daemons.sh"
 need dockerd
 need_root
-ENGINE=docker SOCKET=$WORK/docker.sock
+ENGINE=docker SOCKET=$WORK/docker.sock PORT=$((20000 + RANDOM % 20000))
+DOCKER_MORE="-H tcp://127.0.0.1:$PORT"
 docker_start "$WORK" || skip_all "dockerd does not start here: $(tail -n 3 "$WORK/docker.log")"
 defer eval 'daemon_stop "$DOCKER_PID" "$WORK"'
 before=$(left | sort)
+
+pulls() {
+	local port
+	mkfifo "$WORK/registry"
+	python3 "$TOP/tests/engine/registry.py" "$(image_tar)" <"$WORK/registry" >"$WORK/port" &
+	exec 8>"$WORK/registry"
+	until_true 20 test -s "$WORK/port"
+	port=$(cat "$WORK/port")
+	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:1
+	is "$(box -- sh -c 'echo $FROM_IMAGE $PATH')" "yes /usr/bin:/bin" "a missing image is pulled, and its variables are there"
+	is "$(box --env FROM_IMAGE=no -- sh -c 'echo $FROM_IMAGE')" no "under the policy's"
+	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:2
+	python3 -c '
+import os, pty, sys
+pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))' "$CORDON" run --engine docker --image "$CORDON_ENGINE_IMAGE" -- true >"$WORK/told" </dev/null
+	like "$(cat "$WORK/told")" "ull" "how it goes is told on a terminal"
+	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:missing
+	status 127 "an image that no registry has" box -- true
+	like "$ERR" "could not be pulled: ..*load it" "is an error with the remedy"
+	exec 8>&-
+	CORDON_ENGINE_IMAGE=127.0.0.1:1/x
+	status 127 "a registry that cannot be reached" box -- true
+	like "$ERR" "connection refused" "is told"
+	unlike "$ERR" $'\r' "and no progress where there is no terminal"
+	CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+}
+
+daemon_goes() {
+	local pid start
+	is "$(DOCKER_HOST=tcp://127.0.0.1:$PORT box -- echo there)" there "a daemon over tcp on this host"
+	box -- sh -c 'echo runs; sleep 4323' >"$WORK/said" 2>"$WORK/why" &
+	pid=$!
+	until_true 20 test -s "$WORK/said"
+	kill -9 "$DOCKER_PID"
+	wait "$DOCKER_PID" 2>/dev/null
+	start=$SECONDS
+	wait "$pid"
+	is $? 125 "a daemon that is killed in the middle of a run ends it"
+	like "$(cat "$WORK/why")" "went away.*start it" "with the reason and the remedy"
+	ok "soon" test $((SECONDS - start)) -lt 20
+	refused "and the payload is gone" pgrep -f '^sleep 4323$'
+	status 125 "without it there is no box" box -- true
+	docker_run "$WORK" || note "$(tail -n 5 "$WORK/docker.log")"
+	is "$(box -- echo again)" again "once it is back there is"
+	is "$(listed)" 0 "and nothing of the old one"
+	box -- sh -c 'echo runs; sleep 4323' >"$WORK/said" 2>"$WORK/why" &
+	pid=$!
+	until_true 20 grep -q runs "$WORK/said"
+	kill "$DOCKER_PID"
+	wait "$DOCKER_PID" 2>/dev/null
+	wait "$pid"
+	isnt $? 0 "a daemon that is restarted in the middle of a run ends it, too"
+	docker_run "$WORK" || note "$(tail -n 5 "$WORK/docker.log")"
+	is "$(box -- echo again)" again "and goes on"
+	kill -STOP "$DOCKER_PID"
+	timeout -s INT 2 "$CORDON" run --engine docker "${FLAGS[@]}" -- true >/dev/null 2>&1
+	isnt $? 0 "one that does not answer is not waited for when the caller cancels"
+	kill -CONT "$DOCKER_PID"
+	until_gone "nothing is left of all that"
+}
+
+disk_full() {
+	mkdir "$WORK/full" && mount -t tmpfs -o size=190m tmpfs "$WORK/full"
+	defer umount -l "$WORK/full"
+	(
+		DOCKER_MORE= # the port is the other one's
+		docker_start "$WORK/full" || exit 9
+		head -c 200M /dev/zero >"$WORK/full/fill" 2>/dev/null
+		box -- true 2>"$WORK/why"
+		echo $? >"$WORK/code"
+		rm "$WORK/full/fill"
+		box -- echo fits >"$WORK/fits" 2>&1
+		daemon_stop "$DOCKER_PID" "$WORK/full"
+	)
+	is "$(cat "$WORK/code")" 125 "a daemon without disk is an error"
+	like "$(cat "$WORK/why")" "no space left.*prune" "with the remedy"
+	is "$(cat "$WORK/fits")" fits "control: with some it works"
+}
+
 statuses
 files
 rights
 refusals
+ordinary_user
+pulls
 ends
+random_kills
+daemon_goes
+disk_full
 done_testing
