@@ -78,6 +78,12 @@ static int send_entry(struct foreign *f, int fd, uint32_t index, const char *nam
 		cordon_fail(err, CORDON_DENIED, 0, "copy in: '%s' is neither a file, a directory nor a link", shown);
 		return fail_step(err, "copy in");
 	}
+	/* Known before it is sent: a sparse file may be endless. init counts what arrives. */
+	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > f->plan->limits.disk_bytes - f->copy.bytes) {
+		(void)fail(err, ENOSPC, "write", shown);
+		return fail_hint(err, "it does not fit into limits.disk; raise --disk");
+	}
+	f->copy.bytes += S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
 	e.mode = st.st_mode & (S_IFMT | 0777);
 	e.size = (uint64_t)st.st_size;
 	snprintf(e.name, sizeof(e.name), "%s", name);

@@ -308,7 +308,8 @@ static void describe_files(struct json *j, const struct foreign *f)
 
 /*
  * The engine's own filter must be as wide as init's, which is the narrower one and tells: of two filters the one that answers wins. So it
- * has every call that ours decides about, and none that they do not know; calls of other architectures are not among them.
+ * has every call that ours decides about, and none that they do not know. Those of the other architectures are ours to refuse, too: an engine
+ * would kill for them.
  */
 static void describe_filter(struct json *j)
 {
@@ -320,8 +321,11 @@ static void describe_filter(struct json *j)
 	json_array(j, "architectures");
 #if defined(__x86_64__)
 	json_string(j, NULL, "SCMP_ARCH_X86_64");
+	json_string(j, NULL, "SCMP_ARCH_X86");
+	json_string(j, NULL, "SCMP_ARCH_X32");
 #else
 	json_string(j, NULL, "SCMP_ARCH_AARCH64");
+	json_string(j, NULL, "SCMP_ARCH_ARM");
 #endif
 	json_end_array(j);
 	json_array(j, "syscalls");

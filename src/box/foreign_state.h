@@ -43,7 +43,8 @@ struct foreign_copy {
 	size_t next; /* of --in */
 	size_t depth;
 	DIR *dirs[FOREIGN_COPY_DEPTH];
-	int file; /* being sent, or -1 */
+	int file;       /* being sent, or -1 */
+	uint64_t bytes; /* of files so far */
 };
 
 struct foreign {

@@ -22,7 +22,7 @@
 
 #define RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define RW (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-enum { OWN_INODES = 48 /* what the shelf itself is made of */ };
+enum { OWN_INODES = 20 /* what the shelf itself is made of */ };
 
 struct making {
 	struct shelf *shelf;
