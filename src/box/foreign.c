@@ -10,6 +10,7 @@
 #include "box/errand.h"
 #include "box/guard.h"
 #include "box/lasting.h"
+#include "box/watch.h"
 #include "os/process.h"
 #include "plan/engine.h"
 
@@ -31,6 +32,7 @@ enum {
 	REMOVE_MS = 15000,   /* what a killed driver left */
 	LOOK_US = 20000,     /* between two looks at the numbers, at least */
 	GUARD_US = 10000,
+	WATCH_US = 50000,
 };
 
 void foreign_note(struct foreign *f, const struct cordon_error *err)
@@ -303,6 +305,24 @@ static void on_guard(struct foreign *f, uint64_t now)
 	foreign_end(f);
 }
 
+/* Files in a plain directory on the host's disk: no file system bounds them, so they are counted. */
+static bool watches_disk(const struct foreign *f)
+{
+	return f->plan->storage == PLAN_STORAGE_WATCH && f->report->started && !f->ending && !f->report->has_exit;
+}
+
+static void watch_disk(struct foreign *f, uint64_t now)
+{
+	struct watch_usage usage = { 0 };
+
+	f->watch_us = now + WATCH_US;
+	if (watch_tree(f->prepared.scratch, &usage) < 0 ||
+	    (usage.disk_bytes <= f->plan->limits.disk_bytes && usage.inodes <= f->plan->limits.inodes))
+		return;
+	f->report->over_disk = true;
+	foreign_end(f);
+}
+
 /* ---- the loop ---- */
 
 static void leave(struct foreign *f)
@@ -367,6 +387,8 @@ static int next_timeout_ms(const struct foreign *f, uint64_t now)
 		at = f->cpu_check_us;
 	if (f->guard_us > now && f->guard_us < at)
 		at = f->guard_us;
+	if (watches_disk(f) && f->watch_us < at)
+		at = f->watch_us;
 	if (at <= now)
 		return 0;
 	at = (at - now + 999) / 1000;
@@ -446,6 +468,8 @@ static void turn(struct foreign *f)
 		foreign_pass_file(f);
 	foreign_from_init(f);
 	advance(f);
+	if (watches_disk(f) && now >= f->watch_us)
+		watch_disk(f, now);
 	if (f->paused_us)
 		; /* time stands still */
 	else if (now >= f->deadline_us)
@@ -482,7 +506,8 @@ void foreign_miss_init(struct foreign *f)
 	const struct link_report *r = f->report;
 	struct cordon_error err = { 0 };
 
-	if ((r->has_exit && r->started) || r->timed_out || r->cancelled || r->out_of_cpu || r->over_output)
+	if ((r->has_exit && r->started) || r->timed_out || r->cancelled || r->out_of_cpu || r->over_output ||
+	    r->over_disk)
 		return;
 	cordon_fail(&err, CORDON_SYSTEM, 0, "the container of %s ended %s", f->plan->engine->name,
 		    r->started ? "while the payload ran" : "before the payload was started");

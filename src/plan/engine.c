@@ -170,8 +170,8 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		  "leave them as they are" },
 		{ plan->exec_lock, "process.commands, which it could not hold against the payload's own mounts",
 		  "leave it out" },
-		{ plan->keep, "--keep", "take files out with --out" },
-		{ plan->storage != PLAN_STORAGE_MEMORY, "files.storage: disk", "--storage memory" },
+		{ plan->storage != PLAN_STORAGE_MEMORY && !plan->engine->makes_root, "files.storage: disk",
+		  "--storage memory" },
 		{ policy_num(policy, OPT_SUBUIDS), "process.subuids", "leave it out" },
 		{ plan->may_degrade, "degrade: it gives its layers or none", "leave it out" },
 	};

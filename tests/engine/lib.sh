@@ -22,8 +22,11 @@ left() { # what is left of a container: directories, groups, processes, mounts
 		find /sys/fs/cgroup -mindepth 1 -maxdepth 4 -type d -name 'cordon-[0-9]*'
 	} 2>/dev/null | orphans
 	pgrep -af '^runsc-(sandbox|gofer) ' | sed -n 's|.*\(/cordon-[0-9]*-[0-9]*-[0-9a-f]*\).*|\1|p' | orphans
-	ps -eo stat=,ppid=,comm= | while read -r state parent name; do # of drivers, those that no keeper and no test has
-		case $state$name in Z*) ;; *cordon-engine*) grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name" ;; esac
+	ps -eo stat=,pid=,ppid=,comm= | while read -r state pid parent name; do # of our drivers, those that no keeper and no test has
+		case $state$name in Z*) ;; *cordon-engine*)
+			[ "$(dirname "$(readlink "/proc/$pid/exe")")" != "$(dirname "$(realpath "$CORDON")")" ] ||
+				grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name" ;;
+		esac
 	done
 	sed -n 's|^[^ ]* \([^ ]*/cordon-[0-9]*-[0-9]*-[0-9a-f]*\).*|\1|p' /proc/mounts | orphans
 }
@@ -131,7 +134,7 @@ ends() {
 
 refusals() {
 	local flags
-	for flags in "--commands true" "--storage disk" "--subuids" "--degrade landlock" "--level process"; do
+	for flags in "--commands true" ${HAS_DAEMON:+"--storage disk"} "--subuids" "--degrade landlock" "--level process"; do
 		# shellcheck disable=SC2086 # a flag and its value
 		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" $flags -- true
 		like "$ERR" "$ENGINE" "and says by whom"
@@ -139,6 +142,15 @@ refusals() {
 	status 126 "something laid into /proc is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --in /bin/true:/proc/x -- true
 	like "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" -- true)" "engine $ENGINE" "the plan names it"
 	is "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --json -- true | json engine)" "$ENGINE" "as JSON, too"
+}
+
+disk() {
+	result --storage disk --disk 32M -- sh -c 'head -c 1M /dev/zero >~/x; head -c 80M /dev/zero >~/y; sleep 3; exit 5'
+	is "$(field status) $(field limit)" "resource_exceeded disk" "files on disk are bounded"
+	ok "control: a few are not" box --storage disk --disk 32M -- sh -c 'head -c 1M /dev/zero >~/x && test -s ~/x'
+	result --storage disk --keep -- sh -c 'echo kept >~/x'
+	is "$(cat "$(field kept)"/*/x)" kept "and are kept where that was asked for"
+	rm -rf "$(dirname "$(field kept)")"
 }
 
 oci() { # RUNTIME
@@ -149,6 +161,7 @@ oci() { # RUNTIME
 	statuses
 	files
 	rights
+	disk
 	refusals
 	ends
 	done_testing
