@@ -1,6 +1,6 @@
 #!/bin/bash
 # The table of docs/ENGINES.md: what each engine holds of the tests of a native box, from a run, as root: tools/engines.sh [ENGINE…]
-# A test counts with how many of its checks held; what is left are the differences that the page speaks of.
+# ONLY=egress/ takes the tests of that beginning alone. A test counts with how many of its checks held; what is left are the differences that the page speaks of.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 export CORDON=${CORDON:-$PWD/build/cordon}
@@ -23,6 +23,7 @@ printf '\n|---|'
 printf -- '---|%.0s' "${engines[@]}"
 echo
 for name in "${tests[@]}"; do
+	case $name in "${ONLY:-}"*) ;; *) continue ;; esac
 	printf '| tests/%s.sh |' "$name"
 	for engine in "${engines[@]}"; do printf ' %s |' "$(held "$engine" "$name")"; done
 	echo

@@ -112,6 +112,11 @@ static void examine(struct report *r)
 	judge_process(&r->levels[1], r);
 }
 
+static bool lacks_network(const struct engine *e)
+{
+	return engine_network(e, geteuid() == 0) == ENGINE_NETWORK_REFUSED;
+}
+
 static void json_engines(struct json *j, const struct report *r)
 {
 	json_array(j, "engines");
@@ -128,7 +133,7 @@ static void json_engines(struct json *j, const struct report *r)
 				json_string(j, NULL, layer_name((enum layer)layer));
 		json_end_array(j);
 		json_bool(j, "tells_denials", f->engine->tells_denials);
-		json_bool(j, "has_network", f->engine->network != ENGINE_NETWORK_REFUSED);
+		json_bool(j, "has_network", !lacks_network(f->engine));
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -222,8 +227,9 @@ static char *as_text(const struct report *r)
 		add_level(&s, &r->levels[i]);
 	str_add(&s, "\nengines\n");
 	for (size_t i = 0; i < engine_count; i++)
-		str_addf(&s, "%-5s %-16s %s\n", r->engines[i].works ? "ok" : "no", r->engines[i].engine->name,
-			 r->engines[i].detail);
+		str_addf(&s, "%-5s %-16s %s%s\n", r->engines[i].works ? "ok" : "no", r->engines[i].engine->name,
+			 r->engines[i].detail,
+			 r->engines[i].works && lacks_network(r->engines[i].engine) ? "; without a network" : "");
 	str_addf(&s, "\nlimits come from %s\n",
 		 strcmp(r->limit_source, "cgroup") == 0 ? "cgroups"
 							: "rlimits and polling (watch); --require cgroup refuses that");

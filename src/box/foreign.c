@@ -162,6 +162,7 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	fd_close(&f->net.netns); /* it is the container's now */
 	f->net.init_pid = c->is_local ? c->init_pid : 0;
 	f->net.is_linked = c->is_linked;
+	foreign_net_carry(f);
 	if (!c->is_linked)
 		fd_close(&f->net.link);
 	/* The container has its own hold on what lies there. An ordinary user's stays: who removes a directory takes the mounts on it away. */

@@ -9,8 +9,8 @@
  *	linked   an ordinary user's container of root's daemon: init lays the link from its side, to a gateway in a user namespace of the
  *	         caller's (foreign_link.c). It has the right to before there is a payload, and none after.
  *
- * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts first: its
- * certificate goes into the root. Runs in the keeper, with the caller's rights.
+ * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts with the container; first
+ * of all where TLS is looked into, since its certificate goes into the root. Runs in the keeper, with the caller's rights.
  */
 #include "box/foreign_state.h"
 
@@ -157,11 +157,22 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	if (egress_prepare(&n->egress, f->plan, err) < 0)
 		return -1;
 	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
-	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
+	if (f->plan->network.intercepts && egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
 		return -1;
 	if (plan_engine_network(f->plan) != ENGINE_NETWORK_GIVEN)
 		return 0;
 	return start_maker(f, &given, err);
+}
+
+/* Off the way of building: what is wanted of it until then waits in its sockets. */
+void foreign_net_carry(struct foreign *f)
+{
+	struct cordon_error err = { 0 };
+
+	if (f->plan->network.intercepts || egress_start(&f->net.egress, f->plan, f->fds->events, &err) == 0)
+		return;
+	foreign_note(f, &err);
+	foreign_end(f);
 }
 
 int foreign_net_made(struct foreign *f, struct cordon_error *err)

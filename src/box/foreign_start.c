@@ -47,7 +47,8 @@ int foreign_lay_root(struct foreign *f, struct cordon_error *err)
 	size_t n = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(all); i++)
-		if (!path_is_within(f->plan->init, all[i]) && !path_is_within(f->plan->driver, all[i]))
+		if (!path_is_within(f->plan->init, all[i]) && !path_is_within(f->plan->driver, all[i]) &&
+		    (!f->plan->network.egress || !path_is_within(f->plan->network.egress, all[i])))
 			places[n++] = all[i];
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
 		cordon_fail(err, CORDON_SYSTEM, errno, "make a mount namespace for the root");

@@ -125,6 +125,7 @@ void foreign_signal(struct foreign *f, int sig);
 /* foreign_net.c: nothing where the plan has no network. Before the root is laid out; before the driver is started; when egress is gone; at the end. */
 int foreign_net_start(struct foreign *f, struct cordon_error *err);
 int foreign_net_made(struct foreign *f, struct cordon_error *err);
+void foreign_net_carry(struct foreign *f);                             /* the container stands */
 int foreign_net_enter(struct foreign *f, struct cordon_error *err);    /* once init is there, before its job */
 void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
 void foreign_net_lost(struct foreign *f);

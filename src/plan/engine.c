@@ -147,13 +147,16 @@ static int check_places(const struct cordon_plan *plan, struct cordon_error *err
 
 /* A namespace of the host's own, which takes root to make; what an ordinary user's runtime makes is entered. gVisor looks at its namespace when
  * it starts, and that would be too late. */
-enum engine_network plan_engine_network(const struct cordon_plan *plan)
+enum engine_network engine_network(const struct engine *e, bool as_root)
 {
-	const struct engine *e = plan->engine;
-
-	if (e->network != ENGINE_NETWORK_GIVEN || plan->as_root)
+	if (e->network != ENGINE_NETWORK_GIVEN || as_root)
 		return e->network;
 	return e->own_kernel ? ENGINE_NETWORK_REFUSED : ENGINE_NETWORK_ENTERED;
+}
+
+enum engine_network plan_engine_network(const struct cordon_plan *plan)
+{
+	return engine_network(plan->engine, plan->as_root);
 }
 
 /* What a box of another engine cannot have, by the name that the policy gives it. */

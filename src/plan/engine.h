@@ -34,7 +34,8 @@ extern const struct engine engines[ENGINES_MAX]; /* in the order of enum policy_
 extern const size_t engine_count;
 
 int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err);
-/* How this box gets its network. */
+/* How a box gets its network; and this one. */
+enum engine_network engine_network(const struct engine *e, bool as_root);
 enum engine_network plan_engine_network(const struct cordon_plan *plan);
 /* Once everything else is known. */
 int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err);
