@@ -213,7 +213,8 @@ void foreign_asked(struct foreign *f)
 	f->asked = m.type;
 	f->before = f->wants_numbers;
 	if (f->is_open && f->control >= 0 && !(f->ending && m.type == LINK_PAUSE)) {
-		foreign_request(f, types[m.type]);
+		/* What is so already is only told. */
+		foreign_request(f, types[(m.type == LINK_PAUSE) == (f->paused_us != 0) ? LINK_STAT : m.type]);
 		return;
 	}
 	f->before = 0;

@@ -271,8 +271,9 @@ static void read_numbers(struct docker *k)
 	if (docker_group_read(&k->group, &usage)) {
 		e->memory_peak_bytes = usage.memory_peak_bytes;
 		e->cpu_us = usage.cpu_us;
-		e->oom = usage.oom_kills > 0;
+		e->oom = usage.oom_kills > INT32_MAX ? INT32_MAX : (int32_t)usage.oom_kills;
 		e->process_refusals = usage.process_refusals;
+		cgroup_read_now(&k->group.cgroup, &e->memory_bytes, &e->processes);
 		return;
 	}
 	snprintf(path, sizeof(path), "/containers/%s/stats?stream=0&one-shot=1", k->id);

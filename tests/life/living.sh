@@ -1,92 +1,12 @@
 #!/bin/bash
-# Boxes that live: job after job in one box, on every engine that is here, through the library alone (tests/life/living.c). And whoever
-# is killed, the process that holds the box or its keeper: nothing of it is left.
+# Boxes that live: job after job in one box, through the library alone (tests/life/living.c). And whoever is killed, the process that
+# holds the box or its keeper: nothing of it is left. tests/engine/living*.sh is the same on other engines.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/lib.sh"
 levels container
 works_here || skip_all "no boxes of level $LEVEL here"
 need python3
-living=$(dirname "$PROBE")/living
-[ -x "$living" ] || skip_all "there is no $living: make probe"
-
-# Programs of libexec are looked for beside the one that runs.
-mkdir "$WORK/bin"
-cp "$living" "$WORK/bin/living"
-for program in "$(dirname "$(realpath "$CORDON")")"/cordon-*; do
-	[ ! -x "$program" ] || ln -s "$program" "$WORK/bin/"
-done
-living=$WORK/bin/living
-
-# suite ENGINE [counts]: every line of it is one of ours.
-suite() {
-	local line
-	mkdir "$WORK/$1"
-	timeout -k 5 100 "$living" "$1" "$WORK/$1" "${@:2}" >"$WORK/log" 2>&1
-	[ $? = 0 ] || fail "$1: the program ended well" "$(tail -n 5 "$WORK/log")"
-	while IFS= read -r line; do
-		case $line in
-		"ok "*) pass "$1: ${line#* - }" ;;
-		"not ok "*) fail "$1: ${line#* - }" ;;
-		1..*) ;;
-		*) note "$line" ;;
-		esac
-	done <"$WORK/log"
-	rm -rf "${WORK:?}/$1"
-}
-
-left() { # what carries the name of a keeper in $1
-	host_state | grep "cordon-$1-"
-	find /run/cordon-engine -mindepth 1 -maxdepth 1 -name "cordon-$1-*" 2>/dev/null
-}
-# ended DESC KEEPER PID…: within a few seconds nothing of them is left.
-ended() {
-	local desc=$1 keeper=$2 i
-	shift 2
-	for i in $(seq 60); do
-		no_such "$@" && [ -z "$(left "$keeper")" ] && break
-		sleep 0.1
-	done
-	no_such "$@" && pass "$desc: no process is left" || fail "$desc: no process is left" "$(ps -o pid,ppid,comm,args -p "$(echo "$@" | tr ' ' ,)")"
-	is "$(left "$keeper")" "" "$desc: no group, directory or mount is left"
-}
-# A runtime's container is a child of nobody here: it is known by what it runs.
-sleepers() { pgrep -f '^sleep 432[12]$'; }
-# hold ENGINE: a holder with a job under way; $holder, $keeper and all of its processes in $pids.
-hold() {
-	: >"$WORK/held"
-	"$living" hold "$1" >"$WORK/held" 2>&1 &
-	holder=$!
-	until_true 20 grep -q ^ready "$WORK/held" || { fail "$1: a box is held" "$(cat "$WORK/held")"; return 1; }
-	keeper=$(awk '/^ready/ { print $2 }' "$WORK/held")
-	until_true 10 sleepers
-	sleep 0.3
-	pids=$(descendants "$holder")
-	[ "$(echo "$pids" | wc -l)" -ge 2 ] && pass "$1: control: a box is held" || fail "$1: control: a box is held" "$pids"
-}
-killed() { # ENGINE
-	hold "$1" || return
-	kill -9 "$holder"
-	wait "$holder" 2>/dev/null
-	# shellcheck disable=SC2086 # pids
-	ended "$1, holder killed" "$keeper" $pids
-	is "$(sleepers)" "" "$1, holder killed: the job least of all"
-	hold "$1" || return
-	kill -9 "$keeper"
-	wait "$holder"
-	like "$(sed -n 2p "$WORK/held")" "keeper was killed" "$1, keeper killed: the job's caller is told"
-	like "$(sed -n 3p "$WORK/held")" "has ended" "$1, keeper killed: so is the next"
-	# shellcheck disable=SC2086
-	ended "$1, keeper killed" "$keeper" $pids
-	is "$(sleepers)" "" "$1, keeper killed: the job least of all"
-	hold "$1" || return
-	kill -9 "$holder" "$keeper"
-	wait "$holder" 2>/dev/null
-	until_true 20 no_such "$keeper" # an orphan counts as long as nobody has waited for it
-	"$CORDON" sweep
-	# shellcheck disable=SC2086
-	ended "$1, both killed and swept" "$keeper" $pids
-	is "$(sleepers)" "" "$1, both killed: the job least of all"
-}
+. "$(dirname "$0")/living_lib.sh"
 
 counts=
 result -- true
@@ -94,11 +14,4 @@ result -- true
 # shellcheck disable=SC2086 # none or one
 suite native $counts
 killed native
-if [ "$ME" = root ]; then
-	for engine in crun runc; do
-		command -v $engine >/dev/null || { skip "$engine" "there is no $engine"; continue; }
-		suite $engine counts
-		killed $engine
-	done
-fi
 done_testing
