@@ -10,14 +10,22 @@ tests=(promise/view promise/writes promise/proc promise/environment promise/fds 
 	promise/processes promise/sockets promise/network promise/setuid promise/mounts promise/protect promise/copy_in promise/copy_out
 	limits/memory limits/time limits/processes limits/output limits/disk life/stdin life/deadline
 	egress/names egress/address egress/dns egress/tls egress/http egress/inspect egress/secrets egress/relay egress/limits egress/report egress/clients)
+# Daemons of our own, for those that need one, with an image of this host's packages.
+. tests/engine/daemon.sh
+dir=$(mktemp -d)
+trap 'daemon_stop "${DOCKER_PID:-}" "$dir"; daemon_stop "${PODMAN_PID:-}" "$dir"; rm -rf "$dir"' EXIT
+image() { case $1 in docker | podman) echo "$DAEMON_IMAGE" ;; esac; }
+for engine in "${engines[@]}"; do
+	case $engine in docker | podman) "${engine}_start" "$dir" || exit 1 ;; esac
+done
 held() { # ENGINE TEST: "held" or "12 of 15"
 	local log
-	log=$(CORDON_ENGINE=${1/native/} timeout 200 bash "tests/$2.sh" 2>/dev/null)
+	log=$(CORDON_ENGINE=${1/native/} CORDON_ENGINE_IMAGE=$(image "$1") timeout 200 bash "tests/$2.sh" 2>/dev/null)
 	awk '/^ok/ { good++ } /^not ok/ { bad++ } END { if (bad) printf "%d of %d\n", good, good + bad; else print good ? "held" : "nothing ran" }' <<<"$log"
 }
 printf '| test |'
 for engine in "${engines[@]}"; do
-	printf ' %s |' "$(if [ "$engine" = native ]; then echo native; else "$CORDON" run --engine "$engine" --json -- true | sed -n 's/.*"engine_version": "\(.*\)".*/\1/p'; fi)"
+	printf ' %s |' "$(if [ "$engine" = native ]; then echo native; else "$CORDON" run --engine "$engine" ${DAEMON_IMAGE:+$(image "$engine" | sed "s/./--image &/")} --json -- true | sed -n 's/.*"engine_version": "\(.*\)".*/\1/p'; fi)"
 done
 printf '\n|---|'
 printf -- '---|%.0s' "${engines[@]}"

@@ -22,8 +22,9 @@ struct engine {
 	bool is_driven;     /* it is built in */
 	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
 	bool own_kernel; /* the payload's calls do not reach the host's: what lies in a root does, by way of its file server */
-	bool keeps_numbers; /* also of a container that has ended; else they are asked for before */
-	bool tells_denials; /* refused calls reach the result */
+	bool counts_no_files; /* in memory of its own, which an ordinary user has to take */
+	bool keeps_numbers;   /* also of a container that has ended; else they are asked for before */
+	bool tells_denials;   /* refused calls reach the result */
 	enum engine_network network;
 	unsigned layers;   /* LAYER_BIT: what a box of it can have */
 	const char *about; /* what it is, in a few words */

@@ -63,6 +63,7 @@ podman_start() { # DIR
 
 # daemon_stop PID DIR: ended by its pid; what it left mounted below DIR goes, too.
 daemon_stop() {
+	[ "$1" ] || return 0
 	local i place
 	kill "$1" 2>/dev/null
 	for i in $(seq 150); do
