@@ -25,7 +25,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -86,6 +88,7 @@ static _Noreturn void become_maker(const struct foreign *f, const struct way *wa
 	struct cordon_error err = { 0 };
 	int netns = -1;
 
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	process_set_name("cordon-gateway");
 	if (way->init)
 		(void)make_linked(f, way->init, &err);
@@ -116,31 +119,38 @@ static int start_maker(struct foreign *f, const struct way *way, struct cordon_e
 
 /* ---- the container's namespaces ---- */
 
-/* The process that the engine speaks of runs the very file that we gave it: so it is on this machine, and the container's init. */
-static bool is_init(const struct foreign *f, int pid)
+/* The process that the engine speaks of runs the very file that we gave it: so it is on this machine, and the container's init. 0 or -errno. */
+static int check_init(const struct foreign *f, int pid)
 {
 	struct stat theirs, ours;
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	return stat(path, &theirs) == 0 && stat(f->plan->init, &ours) == 0 && theirs.st_dev == ours.st_dev &&
-	       theirs.st_ino == ours.st_ino;
+	if (stat(path, &theirs) < 0 || stat(f->plan->init, &ours) < 0)
+		return -errno;
+	return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino ? 0 : -ESRCH;
 }
 
 static int find_namespaces(const struct foreign *f, struct netns_of *ret, struct cordon_error *err)
 {
+	const char *name = f->plan->engine->name;
 	int pid = f->net.init_pid, r;
 	auto_close int process = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
-	if (process < 0 || !is_init(f, pid)) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0, "the container of %s is not to be found on this machine",
-			    f->plan->engine->name);
+	r = process < 0 ? -ESRCH : check_init(f, pid);
+	if (r == -EACCES || r == -EPERM) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0,
+			    "the container of %s is another user's: its network cannot be entered", name);
+		return fail_hint(err, "use a service of one's own, --engine docker, or root; or --net none");
+	}
+	if (r < 0) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "the container of %s is not to be found on this machine", name);
 		return fail_hint(err, "a network needs a daemon on this machine; or use --net none");
 	}
 	r = netns_of(pid, process, ret);
 	if (r == 0)
 		return 0;
-	cordon_fail(err, CORDON_UNAVAILABLE, -r, "the network namespace of %s's container", f->plan->engine->name);
+	cordon_fail(err, CORDON_UNAVAILABLE, -r, "the network namespace of %s's container", name);
 	return fail_hint(err, "a network needs one that the container has to itself and that the caller may enter; or "
 			      "use --net none");
 }

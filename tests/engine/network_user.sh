@@ -51,6 +51,17 @@ socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET).connect("/.cordon/net")'
 	refused "docker: settings of its network are not its own" box --allow api.example.com -- sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
 	daemon_stop "$DOCKER_PID" "$WORK"
 fi
+ENGINE=podman
+if command -v podman >/dev/null && podman_start "$WORK"; then
+	chmod 666 "$WORK/podman.sock"
+	export CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+	status 125 "podman: root's service has no network for another user" box --allow api.example.com -- true
+	like "$ERR" "podman.*another user's.*service of one's own" "podman: and says what would help"
+	ok "podman: control: without a network it serves him" box --net none -- true
+	daemon_stop "$PODMAN_PID" "$WORK"
+else
+	skip "podman: refused" "there is no podman, or it does not start"
+fi
 unset CORDON_ENGINE_IMAGE
 ENGINE=runsc
 if command -v runsc >/dev/null; then
