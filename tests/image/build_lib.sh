@@ -1,8 +1,8 @@
-#!/bin/bash
-# cordon image build and pull: Docker and Podman, daemons of the test's own, build and pull without a registry of the world; the image is in the
-# engine and in the store, and a native box runs from it.
-. "$(dirname "$0")/../lib.sh"
-. "$(dirname "$0")/../engine/daemon.sh"
+# shellcheck shell=bash
+# cordon image build and pull, which tests/image/build_ENGINE.sh are held to: a daemon of the test's own builds and pulls without a registry of the
+# world; the image is in the engine and in the store, and a native box runs from it. `builder ENGINE` runs all of it.
+. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
+. "$(dirname "${BASH_SOURCE[0]}")/../engine/daemon.sh"
 levels container
 need python3 busybox curl
 need_root
@@ -82,6 +82,26 @@ fails() { # ENGINE
 	image rm elsewhere:1
 }
 
+# A build whose caller goes: Docker ends it, and nothing of it is left. Podman's service goes on to the end of the step, and nothing says not to.
+interrupted() { # ENGINE
+	local pid before
+	if [ "$1" = podman ]; then
+		echo "# NOT HELD: Podman ends an interrupted build only with the step at work"
+		return
+	fi
+	printf 'FROM %s\nRUN echo begun; sleep 4242\n' "$DAEMON_IMAGE" >"$WORK/Slow"
+	before=$(find "$WORK/store" | wc -l)
+	"$CORDON" image build --engine "$1" --net none -t slow -f "$WORK/Slow" "$DIR" >/dev/null 2>"$WORK/slow.err" </dev/null &
+	pid=$!
+	for _ in $(seq 200); do pgrep -f '^sleep 4242$' >/dev/null && break; sleep 0.1; done
+	ok "$1: a step is running" pgrep -f '^sleep 4242$'
+	kill -TERM "$pid"
+	wait "$pid" 2>/dev/null
+	for _ in $(seq 200); do pgrep -f '^sleep 4242$' >/dev/null || break; sleep 0.1; done
+	refused "an interrupted build ends" pgrep -f '^sleep 4242$'
+	is "$(find "$WORK/store" | wc -l)" "$before" "and the store is as it was"
+}
+
 # Our own image. Its packages come from the world: what is held here is that it parses, and every step that needs none.
 agent() { # ENGINE
 	status 0 "$1: Dockerfile.agent, without packages" image build --engine "$1" --net none --build-arg BASE="$DAEMON_IMAGE" --build-arg PACKAGES= --build-arg PIP_PACKAGES=
@@ -110,25 +130,22 @@ registry() {
 	status 125 "control: a tag that is not there" image pull --engine docker "$from/box/pulled:2"
 }
 
-context
-arguments
-for engine in docker podman; do
-	mkdir -p "$WORK/$engine"
-	if ! command -v "${engine/docker/dockerd}" >/dev/null; then
-		skip "$engine" "it is not installed"
-		continue
-	fi
-	if ! "${engine}_start" "$WORK/$engine"; then
-		fail "$engine starts" "$(tail -3 "$WORK/$engine/$engine.log")"
-		continue
-	fi
-	pid=${engine^^}_PID
-	defer daemon_stop "${!pid}" "$WORK/$engine"
-	builds "$engine"
-	fails "$engine"
-	agent "$engine"
-	pulls "$engine"
-	[ "$engine" != docker ] || registry
-done
-unset DOCKER_HOST
-done_testing
+builder() { # ENGINE
+	local pid=${1^^}_PID
+	command -v "${1/docker/dockerd}" >/dev/null || skip_all "there is no $1"
+	context
+	arguments
+	mkdir "$WORK/daemon"
+	"$1_start" "$WORK/daemon" || {
+		fail "$1 starts" "$(tail -3 "$WORK/daemon/$1.log")"
+		done_testing
+	}
+	defer daemon_stop "${!pid}" "$WORK/daemon"
+	builds "$1"
+	fails "$1"
+	interrupted "$1"
+	agent "$1"
+	pulls "$1"
+	[ "$1" != docker ] || registry
+	done_testing
+}
