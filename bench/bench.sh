@@ -23,7 +23,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps spawn work true wire serve "$work") || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps spawn work true wire serve exec "$work") || exit 1
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
@@ -231,6 +231,7 @@ steps() {
 
 . "$here/wall.sh"
 . "$here/engines.sh"
+. "$here/exec.sh"
 
 part() {
 	case ${ONLY:-$1} in "$1") "$1" ;; esac
@@ -251,6 +252,7 @@ if [ "$(id -u)" -eq 0 ]; then
 	everything
 	part oci
 	part engines
+	case ${ONLY:-exec} in exec) living ;; esac
 	suffix=user
 	as=(setpriv "--reuid=$nobody" "--regid=$nobody" --clear-groups --)
 	everything

@@ -136,6 +136,28 @@ def inside(user):
         table(["", "bare ms", "cordon ms", "x bare"], rows)
 
 
+# ---- boxes that live ----
+
+def living():
+    times = load("exec")
+    if not times:
+        return
+    base = "docker-exec" if "docker-exec" in times else None
+    rows = []
+    results["exec"] = {}
+    for command in sorted(times, key=lambda c: statistics.median(times[c].values())):
+        values = list(times[command].values())
+        p50, p99 = statistics.median(values), percentile(values, 0.99)
+        r = ratio(times, command, base) if base else None
+        results["exec"][command] = {"p50_ms": p50, "p99_ms": p99, "rounds": len(values), "x_docker_exec": r}
+        rows.append([command, f"{p50:.2f}", f"{p99:.2f}", f"{r:.2f}" if base else "-"])
+        if base and command.startswith("cordon-"):
+            target(f"exec in a living box of {command[7:]}, of docker exec", r, 0.5)
+    say("### /bin/true in a box that lives, as root")
+    say()
+    table(["", "p50 ms", "p99 ms", "of docker exec"], rows)
+
+
 # ---- other engines ----
 
 def engines():
@@ -402,6 +424,7 @@ for who in ("root", "user"):
     network(who)
 compare("oci-root", "OCI runtimes around a static `true`, as root", ("bare", "cordon"))
 engines()
+living()
 for who in ("root", "user"):
     draw_steps(who, steps(who))
 draw_start()

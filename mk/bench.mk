@@ -11,12 +11,17 @@ bench:
 	@$(MAKE) --no-print-directory V=release bench-build
 	@bash bench/bench.sh $(BENCH)
 
-bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-init $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/cordon-steps
+bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-init $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/exec $(BENCH)/cordon-steps
 	@cp $(filter $(B)/%,$^) $(BENCH)
 
 $(BENCH)/spawn $(BENCH)/work $(BENCH)/true: $(BENCH)/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(BENCH_CC) $< -o $@
+
+# A user of the library.
+$(BENCH)/exec: bench/exec.c $(B)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) $(STATIC_$(V)) -fPIC $^ $(LIBS) -pthread -o $@
 
 # The client's names are resolved by glibc, which wants its own shared parts for that: the box has them, too.
 $(BENCH)/serve $(BENCH)/wire: $(BENCH)/%: bench/%.c

@@ -50,6 +50,9 @@ says_installed() { # PROGRAM LINES
 }
 network_lines='dns api.example.com: allowed
 dns evil.example.net: refused (no rule allows this name); to allow it: --allow evil.example.net'
+living_lines='success: left a file
+timeout: 
+success: found counted'
 same_as_header() {
 	sed -n '/^ \*\t#include <cordon.h>/,/^ \*\t}$/s/^ \*//p' include/cordon.h | tr -d '[:space:]' >"$work/a"
 	sed 1d examples/hello.c | tr -d '[:space:]' >"$work/b"
@@ -61,7 +64,7 @@ cplusplus() {
 
 check 'make install into a directory' make -s install V="$(basename "$build")" PREFIX="$work/usr" DESTDIR=
 check 'hello.c is the example of cordon.h' same_as_header
-for name in hello callback threads network; do
+for name in hello callback threads network living; do
 	check "$name.c compiles against the shared library" shared "$name"
 	check "$name.c compiles against the static library" static "$name"
 done
@@ -69,6 +72,7 @@ for kind in '' -static; do
 	check "hello$kind" says hello$kind 'success: 42'
 	check "callback$kind" says callback$kind 'cancelled after 1000 lines'
 	check "threads$kind" says threads$kind '20 of 20 runs succeeded'
+	check "living$kind" says living$kind "$living_lines"
 	check "network$kind" says_installed network$kind "$network_lines"
 done
 command -v "${CXX:-c++}" >/dev/null 2>&1 && check 'cordon.h is good C++' cplusplus
