@@ -54,7 +54,7 @@ rm -f "$out/deb/cordon/usr/share/doc/cordon/LICENSE" # copyright says it
 find "$out/deb/cordon/usr/share/man" -type f -name '*.[15]' -exec gzip -9n {} +
 strip --remove-section=.comment --remove-section=.note "$out/deb/cordon/usr/bin/cordon" "$out/deb/cordon/usr/libexec/cordon/cordon-egress" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-egress-tls" \
-	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-engine-docker" "$out/deb/cordon/usr/libexec/cordon/cordon-build" \
+	"$out/deb/cordon/usr/libexec/cordon/cordon-engine" "$out/deb/cordon/usr/libexec/cordon/cordon-engine-docker" "$out/deb/cordon/usr/libexec/cordon/cordon-build" "$out/deb/cordon/usr/libexec/cordon/cordon-init" \
 	"$out/deb/cordon/usr/libexec/cordon/cordon-image"
 strip --strip-unneeded "$out"/deb/libcordon-dev/usr/lib/*/libcordon.so.0
 strip --strip-debug --enable-deterministic-archives "$out"/deb/libcordon-dev/usr/lib/*/libcordon.a
