@@ -136,6 +136,7 @@ static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *
 		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write" },
 		{ ENGINE_LACKS_OWNER, writes_host(f->plan),
 		  "who owns what is written to a mount, since its daemon has other ids," },
+		{ ENGINE_LACKS_CGROUPNS, f->plan->required & LAYER_BIT(CGROUPNS), "a cgroup namespace" },
 		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace" },
 	};
 
@@ -170,6 +171,8 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 		shelf_undo(f->plan->state_dir, f->owner);
 	snprintf(f->report->engine_version, sizeof(f->report->engine_version), "%.95s", c->version);
 	f->counts_processes = (c->lacks & ENGINE_LACKS_PROCESSES) && (f->plan->layers & LAYER_BIT(USERNS));
+	if (c->lacks & ENGINE_LACKS_CGROUPNS)
+		f->plan->layers &= ~LAYER_BIT(CGROUPNS); /* not told as held */
 	if (refuse_lacks(f, c->lacks, &err) < 0) {
 		foreign_note(f, &err);
 		foreign_end(f);

@@ -108,6 +108,7 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 					 layer == LAYER_CGROUP ? plan->cgroup.remedy : "see `cordon doctor`");
 		}
 		plan->may_degrade &= ~(1u << layer);
+		plan->required |= 1u << layer;
 	}
 	return 0;
 }

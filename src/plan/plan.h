@@ -110,6 +110,7 @@ struct cordon_plan {
 	bool rates_needed;           /* disk rates were chosen, and may not be missing */
 	unsigned layers;             /* LAYER_BIT: what the box will have */
 	unsigned degraded;           /* asked to go without, and the plan does */
+	unsigned required;           /* may not turn out to be missing */
 	unsigned may_degrade;        /* asked to go without if it turns out to be missing */
 	bool limits_by_watch;
 	bool as_root; /* the caller is root: own uid ranges, idmapped mounts */

@@ -70,10 +70,11 @@ enum {
 	ENGINE_LACKS_CPU = 1 << 1,
 	ENGINE_LACKS_PROCESSES = 1 << 2,
 	ENGINE_LACKS_DISK_RATE = 1 << 3,
-	ENGINE_LACKS_USERNS = 1 << 4,  /* root in the container, which nobody in it is, would be root outside */
-	ENGINE_LACKS_SECCOMP = 1 << 5, /* the engine's own filter; init's stands */
-	ENGINE_LACKS_INODES = 1 << 6,  /* tmpfs without a bound on files */
-	ENGINE_LACKS_OWNER = 1 << 7,   /* what it writes to a mount is not the caller's, nor whose the mount is */
+	ENGINE_LACKS_USERNS = 1 << 4,   /* root in the container, which nobody in it is, would be root outside */
+	ENGINE_LACKS_SECCOMP = 1 << 5,  /* the engine's own filter; init's stands */
+	ENGINE_LACKS_INODES = 1 << 6,   /* tmpfs without a bound on files */
+	ENGINE_LACKS_OWNER = 1 << 7,    /* what it writes to a mount is not the caller's, nor whose the mount is */
+	ENGINE_LACKS_CGROUPNS = 1 << 8, /* it sees the host's names of control groups */
 };
 
 struct engine_created {

@@ -33,6 +33,12 @@ rootless() { # Podman of an ordinary user: where it leaves the limits out, as on
 	kill "$(cat "$run/libpod/tmp/pause.pid")" 2>/dev/null # who holds its namespaces
 }
 
+# On cgroup v1 it makes no cgroup namespace, and the result says so.
+[ -e /sys/fs/cgroup/cgroup.controllers ] || {
+	LAYERS=${LAYERS/cgroupns /}
+	status 125 "a required layer that is missing is refused" box --require cgroupns -- true
+	like "$ERR" "a cgroup namespace" "by name"
+}
 statuses
 files
 rights

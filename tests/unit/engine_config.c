@@ -122,7 +122,17 @@ static void test_docker(const struct spec *spec)
 {
 	json_t *j = docker_create_body(spec, &(struct docker_ways){ .is_nonrecursive = true });
 	json_t *p = docker_create_body(spec, &(struct docker_ways){ .is_plain_tmpfs = true, .seccomp_path = "/s" });
+	json_t *r = docker_create_body(spec, &(struct docker_ways){ .keeps_id = true });
 
+	ok(is_at(j, "HostConfig.MaskedPaths.2", "\"/proc/interrupts\"") &&
+		   is_at(j, "HostConfig.ReadonlyPaths.3", "\"/proc/sys\""),
+	   "docker: what tells about the host is covered");
+	ok(is_at(p, "HostConfig.SecurityOpt.1", "\"mask=/proc/asound:/proc/interrupts:/proc/key-users\""),
+	   "podman: the same");
+	ok(is_at(r, "HostConfig.UsernsMode", "\"keep-id\"") &&
+		   !json_object_get(json_object_get(j, "HostConfig"), "UsernsMode"),
+	   "podman without root: the caller's id");
+	json_decref(r);
 	ok(is_at(j, "HostConfig.Privileged", "false") && is_at(j, "HostConfig.ReadonlyRootfs", "true"),
 	   "docker: not privileged");
 	ok(is_at(j, "HostConfig.CapDrop", "[\"ALL\"]"), "docker: no capabilities");
