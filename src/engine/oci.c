@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAID_SIZE = 512, REAP_MS = 1000 };
+enum { SAID_SIZE = 512, REAP_MS = 1000, TRY_US = 10000000 };
 
 struct oci {
 	struct driver *d;
@@ -38,7 +38,8 @@ struct oci {
 	char program[512], state[640], pid_file[512];
 	struct oci_about about;
 	const char *platform; /* runsc's; NULL: its own choice */
-	int proc;             /* pidfd of init (runsc: of its sandbox) */
+	bool tries, was_killed;
+	int proc; /* pidfd of init (runsc: of its sandbox) */
 	bool is_runc, is_gvisor;
 };
 
@@ -249,7 +250,9 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 	call.said = said;
 	call.said_size = sizeof(said);
 	call.cgroup = o->has_cgroup && !(o->is_runc && (is_at_top(&o->host) || userns_is_own())) ? &o->cgroup : NULL;
+	call.timeout_us = o->tries ? TRY_US : 0;
 	r = oci_call(&call);
+	o->was_killed = r > 0 && WIFSIGNALED(r);
 	if (r == 0)
 		return 0;
 	if (r == -ECANCELED)
@@ -297,20 +300,27 @@ static bool can_try(const char *platform)
 static int start_somehow(struct oci *o, struct cordon_error *err)
 {
 	struct cordon_error first = { 0 }, later = { 0 };
+	const struct oci_about *a = &o->about;
 
 	o->platform = o->d->spec.platform;
-	if (!o->is_gvisor || o->platform || !o->about.platform_count)
+	if (!o->is_gvisor || o->platform || !a->platform_count)
 		return start_runtime(o, err);
-	for (size_t i = 0; i < o->about.platform_count; i++) {
-		o->platform = o->about.platforms[i];
+	for (size_t i = 0; i < a->platform_count; i++) {
+		o->platform = a->platforms[i];
 		if (!can_try(o->platform))
 			continue;
-		if (start_runtime(o, first.code ? &later : &first) == 0)
+		if (start_runtime(o, first.code ? &later : &first) == 0) {
+			if (a->platform_count > 1)
+				oci_about_settle(o->dir.top, o->d->engine, o->program, a, o->platform);
 			return 0;
-		if (o->d->is_gone || o->d->exited.oom)
+		}
+		if (o->d->is_gone || o->d->exited.oom || o->was_killed)
 			break;
 		delete (o);
+		o->tries = true; /* one that hangs is given up soon: on some hosts KVM is there and does not work */
 	}
+	if (a->platform_count == 1 && !o->was_killed)
+		oci_about_settle(o->dir.top, o->d->engine, o->program, a, NULL);
 	*err = first;
 	return -1;
 }
@@ -478,6 +488,11 @@ static void undo(struct oci *o, bool is_clean)
 	reap();
 	if (!is_clean || is_more_left(o))
 		delete (o);
+	/* A runc that was killed on its way knows nothing of what it has made. */
+	if (!is_clean && o->is_runc && is_at_top(&o->host))
+		(void)is_more_left(o);
+	else if (o->is_runc && userns_is_own())
+		oci_remove_below(o->d->spec.owner);
 	reap();
 	if (o->has_cgroup)
 		(void)cgroup_destroy(&o->cgroup);

@@ -31,12 +31,15 @@ void oci_dir_sweep(const struct driver *d);
 
 /* The group `path`, an absolute one, in every tree that there is. 0 when none is left. */
 int oci_remove_groups(const char *path);
+/* The same for a user's: below our own group in each tree. */
+void oci_remove_below(const char *owner);
 
 /* The runtime's program with arguments, waited for. */
 struct oci_call {
 	const char *program;
 	const char *const *argv;     /* with the name, NULL-terminated */
 	int stdio;                   /* its stdin and stdout; -1: nothing */
+	uint64_t timeout_us;         /* 0: a minute */
 	bool stderr_too;             /* its stderr goes there, too */
 	const struct cgroup *cgroup; /* joined before; or NULL */
 	bool hide_unified;           /* crun refuses hybrid hosts: the unified tree is taken out of its sight */
@@ -59,5 +62,8 @@ struct oci_about {
 	bool has_overlay; /* runsc: lays one over the root unless told not to */
 };
 void oci_about(const char *top, const char *engine, const char *program, struct oci_about *ret);
+/* One platform has worked: the others need not be tried again. NULL: nothing is known any more. */
+void oci_about_settle(const char *top, const char *engine, const char *program, const struct oci_about *about,
+		      const char *platform);
 
 #endif

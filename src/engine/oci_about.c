@@ -115,3 +115,20 @@ void oci_about(const char *top, const char *engine, const char *program, struct 
 	if (*ret->version)
 		keep(path, key, ret);
 }
+
+void oci_about_settle(const char *top, const char *engine, const char *program, const struct oci_about *about,
+		      const char *platform)
+{
+	struct oci_about one = *about;
+	char key[96], path[320];
+
+	snprintf(path, sizeof(path), "%s/about-%s", top, engine);
+	if (!platform) {
+		(void)unlink(path);
+		return;
+	}
+	program_key(program, key, sizeof(key));
+	one.platform_count = 1;
+	snprintf(one.platforms[0], sizeof(one.platforms[0]), "%s", platform);
+	keep(path, key, &one);
+}

@@ -142,7 +142,7 @@ static int watch(const struct oci_call *call, int proc, int said)
 			said = -1;
 		if (!why && fds[2].revents && control_next(call->driver) == ENGINE_KILL)
 			why = -ECANCELED;
-		if (!why && clock_us() - start > CALL_US)
+		if (!why && clock_us() - start > (call->timeout_us ? call->timeout_us : CALL_US))
 			why = -ETIMEDOUT;
 		if (why)
 			(void)process_signal(proc, SIGKILL);

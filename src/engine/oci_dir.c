@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "base/str.h"
+#include "os/userns.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -290,6 +291,11 @@ static void sweep_one(const struct driver *d, const char *top, const char *owner
 		if (access(state, F_OK) == 0 && oci_find(d, runtimes[i], program, sizeof(program), NULL) == 0)
 			(void)oci_call(&call);
 	}
+	/* Where the runtime was killed, too, it knows nothing of the groups it has made. */
+	snprintf(state, sizeof(state), "/cordon/%s", owner);
+	(void)oci_remove_groups(state);
+	if (userns_is_own())
+		oci_remove_below(owner);
 	remove_tree(path);
 }
 

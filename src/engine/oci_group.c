@@ -5,11 +5,13 @@
 #include "engine/oci.h"
 
 #include "base/fd.h"
+#include "base/str.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 int oci_remove_groups(const char *path)
@@ -29,4 +31,21 @@ int oci_remove_groups(const char *path)
 	if (trees)
 		closedir(trees);
 	return r;
+}
+
+void oci_remove_below(const char *owner)
+{
+	char text[4096] = "", group[512], *rest = text, *line;
+
+	(void)fd_read_file_at(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	while ((line = strsep(&rest, "\n"))) {
+		char *tree = strchr(line, ':'), *path = tree ? strchr(tree + 1, ':') : NULL;
+
+		if (!path)
+			continue;
+		*path++ = '\0';
+		tree += str_starts(tree, ":name=") ? strlen(":name=") : 1; /* "8:pids:/", "1:name=systemd:/" */
+		snprintf(group, sizeof(group), "/sys/fs/cgroup/%s%s/%s", tree, path, owner);
+		(void)rmdir(group);
+	}
 }

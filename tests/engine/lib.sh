@@ -33,7 +33,7 @@ left() { # what is left of a container: directories, groups, processes, mounts
 # until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.
 until_gone() {
 	local i
-	for i in $(seq 50); do
+	for i in $(seq 100); do
 		[ "$(left | sort | comm -13 <(echo "$before") -)" ] || break
 		sleep 0.1
 	done
