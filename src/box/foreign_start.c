@@ -170,8 +170,6 @@ int foreign_write_spec(const struct foreign *f)
 	json_object(&j, NULL);
 	json_string(&j, "owner", f->owner);
 	json_string(&j, "init", f->plan->init);
-	if (f->plan->lives)
-		json_bool(&j, "lives", true);
 	spec_limits(&j, &f->plan->limits);
 	if (f->plan->engine->makes_root)
 		spec_root(&j, f);

@@ -38,7 +38,7 @@ static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
 		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
 		.read_bps = l->read_bps,
 		.write_bps = l->write_bps,
-		.kill = k->plan->level == LEVEL_PROCESS || k->plan->lives, /* what can be killed can be frozen */
+		.kill = k->plan->level == LEVEL_PROCESS,
 	};
 	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
 		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &k->cgroup_limits);

@@ -131,13 +131,13 @@ void keeper_thaw(struct keeper *k)
 {
 	if (!k->paused_us)
 		return;
-	(void)cgroup_freeze(&k->cgroup, false);
+	(void)cgroup_pause(&k->cgroup, false);
 	set_paused(k, false);
 }
 
 static int freeze(struct keeper *k, bool paused, struct cordon_error *err)
 {
-	int r = k->has_cgroup ? cgroup_freeze(&k->cgroup, paused) : -EOPNOTSUPP;
+	int r = k->has_cgroup ? cgroup_pause(&k->cgroup, paused) : -EOPNOTSUPP;
 
 	if (paused && k->ending)
 		r = -EBUSY;

@@ -85,8 +85,7 @@ static int make_group(struct oci *o, struct cordon_error *err)
 				   .processes = want->processes,
 				   .cpu_milli = want->cpu_milli,
 				   .read_bps = want->read_bps,
-				   .write_bps = want->write_bps,
-				   .kill = o->d->spec.lives }; /* what can be killed can be frozen */
+				   .write_bps = want->write_bps };
 	unsigned lacks;
 	int r;
 
@@ -394,7 +393,7 @@ static void kill_all(struct oci *o)
 static void pause_all(struct oci *o, bool paused)
 {
 	struct cordon_error err = { 0 };
-	int r = o->has_cgroup ? cgroup_freeze(&o->cgroup, paused) : -EOPNOTSUPP;
+	int r = o->has_cgroup ? cgroup_pause(&o->cgroup, paused) : -EOPNOTSUPP;
 
 	if (r < 0) {
 		cordon_fail(&err, CORDON_UNAVAILABLE, -r, "pause a container of %s on this host", o->d->engine);

@@ -167,7 +167,7 @@ int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordo
 {
 	struct spec s = { .hostname = "cordon", .pull = true };
 	json_t *limits = NULL, *userns = NULL;
-	int uid = 1000, gid = 1000, pull = 1, lives = 0;
+	int uid = 1000, gid = 1000, pull = 1;
 	json_error_t why;
 
 	*ret_spec = s;
@@ -175,15 +175,14 @@ int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordo
 	if (!s.json)
 		return fail(err, why.text);
 	*ret_spec = s;
-	if (json_unpack_ex(
-		    s.json, &why, 0,
-		    "{s:s, s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?b, s?b, "
-		    "s?i, s?i !}",
-		    "owner", &s.owner, "init", &s.init, "image", &s.image, "hostname", &s.hostname, "runtime",
-		    &s.runtime, "dir", &s.dir, "platform", &s.platform, "netns", &s.netns, "link", &s.link, "rootfs",
-		    &s.rootfs, "env", &s.env, "mounts", &s.mounts, "files", &s.files, "tmpfs", &s.tmpfs, "seccomp",
-		    &s.seccomp, "limits", &limits, "userns", &userns, "pull", &pull, "lives", &lives, "uid", &uid,
-		    "gid", &gid) < 0)
+	if (json_unpack_ex(s.json, &why, 0,
+			   "{s:s, s:s, s?s, s?s, s?s, s?s, s?s, s?s, s?s, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?o, s?b, "
+			   "s?i, s?i !}",
+			   "owner", &s.owner, "init", &s.init, "image", &s.image, "hostname", &s.hostname, "runtime",
+			   &s.runtime, "dir", &s.dir, "platform", &s.platform, "netns", &s.netns, "link", &s.link,
+			   "rootfs", &s.rootfs, "env", &s.env, "mounts", &s.mounts, "files", &s.files, "tmpfs",
+			   &s.tmpfs, "seccomp", &s.seccomp, "limits", &limits, "userns", &userns, "pull", &pull, "uid",
+			   &uid, "gid", &gid) < 0)
 		return fail(err, why.text);
 	if (userns && json_unpack(userns, "{s:o, s:o !}", "uid", &s.uid_map, "gid", &s.gid_map) < 0)
 		return fail(err, "userns");
@@ -194,7 +193,6 @@ int spec_parse(struct spec *ret_spec, const char *text, size_t len, struct cordo
 	s.uid = (unsigned)uid;
 	s.gid = (unsigned)gid;
 	s.pull = pull;
-	s.lives = lives;
 	if (make_list(&s) < 0)
 		return fail_memory(err);
 	*ret_spec = s;

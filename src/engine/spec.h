@@ -18,7 +18,7 @@ struct spec {
 	const char *owner, *init, *image, *hostname, *runtime, *dir, *platform, *netns, *link;
 	json_t *rootfs; /* always a list */
 	json_t *env, *mounts, *files, *tmpfs, *seccomp, *uid_map, *gid_map;
-	bool pull, lives;
+	bool pull;
 	unsigned uid, gid;
 	struct spec_limits limits;
 };

@@ -214,6 +214,22 @@ int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits)
 	return r;
 }
 
+int cgroup_pause(struct cgroup *cg, bool paused)
+{
+	int r = 0;
+
+	if (!cg->host || cg->host->mode != CGROUP_V1 || cg->procs[CG_UNIFIED] >= 0 || cg->dir[CG_MEMORY] < 0)
+		return cgroup_freeze(cg, paused);
+	if (cg->dir[CG_UNIFIED] < 0 && !cg->host->parent[CG_UNIFIED][0])
+		return -EOPNOTSUPP;
+	if (cg->dir[CG_UNIFIED] < 0)
+		r = open_tree(cg, CG_UNIFIED);
+	fd_close(&cg->procs[CG_UNIFIED]); /* who comes later does not join, and CPU time is told where it was */
+	if (r == 0 && paused)
+		r = move_until_still(cg->dir[CG_MEMORY], cg->dir[CG_UNIFIED]);
+	return r < 0 ? r : cgroup_freeze(cg, paused);
+}
+
 static int join_from(const struct cgroup *cg, int first)
 {
 	for (int t = first; t < CG_TREES; t++)

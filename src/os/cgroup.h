@@ -74,6 +74,9 @@ int cgroup_join(const struct cgroup *cg);
 int cgroup_join_rest(const struct cgroup *cg);
 int cgroup_kill(const struct cgroup *cg); /* everything in it, repeatedly until empty or ~1 s */
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
+/* The same where v1 holds the limits and nobody has joined the unified tree, which has the freezer: everything that is in the group
+ * goes there first. Joining it costs milliseconds, so that a box pays for it when it is paused, and not when it starts. */
+int cgroup_pause(struct cgroup *cg, bool paused);
 
 struct cgroup_usage {
 	uint64_t cpu_us, memory_peak_bytes;

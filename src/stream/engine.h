@@ -18,7 +18,6 @@
  *   image       string   docker, podman: the engine's own reference
  *   rootfs      string or list of strings   crun, runc, runsc: a directory, or lower directories of an overlay, the uppermost first
  *   pull        bool     docker, podman: a missing image is pulled (default true)
- *   lives       bool     it may be paused: crun, runc and runsc have a group for that, which others do without (default false)
  *   hostname    string   default "cordon"
  *   uid, gid    integer  of init in the container; default 1000
  *   env         list of strings   of init itself
