@@ -78,6 +78,12 @@ bool attempts_news(struct egress *egress, const void *key, size_t len)
 	return true;
 }
 
+void attempts_forget(struct egress *egress)
+{
+	if (egress->attempts)
+		memset(egress->attempts->keys, 0, sizeof(egress->attempts->keys));
+}
+
 static bool attempt_is_news(struct egress *egress, const struct attempt *attempt)
 {
 	const uint8_t *a = attempt->address;

@@ -29,6 +29,7 @@ void attempts_free(struct egress *egress);
 bool attempts_carried(struct egress *egress, uint8_t protocol, uint32_t address, uint16_t port, bool asks);
 /* Whether this is news; bounded: the oldest are forgotten. Also false while too much news comes. */
 bool attempts_news(struct egress *egress, const void *key, size_t len);
+void attempts_forget(struct egress *egress); /* everything is news again */
 
 /* Connections, questions and attempts that come over a stream instead (carried.c). Takes fd; 0 or -errno. */
 struct carried;

@@ -5,6 +5,7 @@
 #include "egress/egress.h"
 
 #include "base/fd.h"
+#include "egress/capture.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -149,7 +150,10 @@ static void receive_secret(struct egress *egress)
 		events_close(egress);
 		return;
 	}
-	if (n == (ssize_t)sizeof(value) && value.len <= NET_SECRET_MAX && egress->engine.secret) {
+	if (n == (ssize_t)sizeof(value) && !value.name[0]) {
+		pool_next_job(&egress->pool);
+		attempts_forget(egress);
+	} else if (n == (ssize_t)sizeof(value) && value.len <= NET_SECRET_MAX && egress->engine.secret) {
 		value.name[sizeof(value.name) - 1] = '\0';
 		egress->engine.secret(egress, &value);
 	}

@@ -14,11 +14,12 @@ _Static_assert(NET_POOL_SIZE <= UINT16_MAX, "indices fit the table");
 
 int pool_init(struct pool *pool)
 {
-	/* Both only take memory where they are touched. */
+	/* They only take memory where they are touched. */
 	pool->names = calloc(NET_POOL_SIZE, sizeof(*pool->names));
 	pool->table = calloc(POOL_TABLE, sizeof(*pool->table));
-	pool->count = 1;
-	if (!pool->names || !pool->table) {
+	pool->told = calloc(NET_POOL_SIZE, sizeof(*pool->told));
+	pool->count = pool->job = 1;
+	if (!pool->names || !pool->table || !pool->told) {
 		pool_done(pool);
 		return -ENOMEM;
 	}
@@ -31,6 +32,7 @@ void pool_done(struct pool *pool)
 		free(pool->names[i]);
 	free(pool->names);
 	free(pool->table);
+	free(pool->told);
 	*pool = (struct pool){ 0 };
 }
 
@@ -72,6 +74,21 @@ uint32_t pool_address(struct pool *pool, const char *name)
 		return 0;
 	pool->table[slot] = (uint16_t)pool->count;
 	return NET_POOL_BASE + (uint32_t)pool->count++;
+}
+
+bool pool_is_news(struct pool *pool, uint32_t address)
+{
+	size_t index = address - NET_POOL_BASE;
+
+	if (index >= pool->count || pool->told[index] == pool->job)
+		return false;
+	pool->told[index] = pool->job;
+	return true;
+}
+
+void pool_next_job(struct pool *pool)
+{
+	pool->job++;
 }
 
 /* Its place in the range; NET_POOL_SIZE or more: outside. */

@@ -64,11 +64,9 @@ static void tell_name(struct egress *egress, const char *name, enum net_event_de
 	egress_event(egress, &event);
 }
 
-/* An allowed name is told once, when it gets its address. */
+/* An allowed name is told once to each job. */
 static enum dns_rcode decide(struct egress *egress, const struct dns_question *question, uint32_t *ret_address)
 {
-	size_t before = egress->pool.count;
-
 	if (!question->name[0])
 		return DNS_NXDOMAIN;
 	if (!net_rules_name(&egress->config.rules, question->name)) {
@@ -84,7 +82,7 @@ static enum dns_rcode decide(struct egress *egress, const struct dns_question *q
 			tell_name(egress, question->name, NET_FAILED, "too many names for one box");
 		return DNS_SERVFAIL;
 	}
-	if (egress->pool.count != before)
+	if (pool_is_news(&egress->pool, *ret_address))
 		tell_name(egress, question->name, NET_ALLOWED, NULL);
 	return DNS_OK;
 }

@@ -41,8 +41,8 @@ struct net_event {
 
 enum { NET_SECRET_MAX = 8192 };
 struct net_secret_value {
-	char name[256];
-	uint32_t ok; /* 0: it could not be had; text says why, without the value */
+	char name[256]; /* empty: no secret, but the next job of a box that lives: what is told once is told anew */
+	uint32_t ok;    /* 0: it could not be had; text says why, without the value */
 	uint32_t len;
 	char text[NET_SECRET_MAX];
 };

@@ -584,6 +584,48 @@ static void test_many(void)
 	cordon_result_free(before);
 }
 
+/* ---- a network ---- */
+
+static bool tried(const struct cordon_result *r, const char *host, const char *decision)
+{
+	for (size_t i = 0; r && i < r->network_count; i++)
+		if (strcmp(r->network[i].host, host) == 0 && strcmp(r->network[i].decision, decision) == 0)
+			return true;
+	return false;
+}
+
+/* Names are decided before anything leaves the host: no network of its own is needed for this. */
+static void test_network(void)
+{
+	struct cordon_policy *before = policy;
+	struct cordon_result *r;
+
+	policy = NULL;
+	if (cordon_policy_new(&policy, &err) < 0)
+		exit(1);
+	set("engine", engine);
+	if (getenv("LIVING_ROOT"))
+		set("files.root", getenv("LIVING_ROOT"));
+	set("network.allow", "api.example.com");
+	open_box();
+	for (int i = 0; i < 2; i++) {
+		r = RUN(.line = "python3 -c 'import socket; print(socket.gethostbyname(\"api.example.com\"))'");
+		ok(r && r->status == CORDON_SUCCESS && r->out.len > 4, "a name that is allowed has an address, job %d",
+		   i + 1);
+		ok(tried(r, "api.example.com", "allowed"), "and is told");
+		ok(!tried(r, "evil.example.net", "refused"), "alone");
+		cordon_result_free(r);
+		r = RUN(.line = "python3 -c 'import socket; socket.gethostbyname(\"evil.example.net\")' 2>/dev/null");
+		ok(r && r->status == CORDON_ERROR, "another has none");
+		ok(tried(r, "evil.example.net", "refused") && r->denial_count > 0, "and is refused");
+		ok(!tried(r, "api.example.com", "allowed"), "with nothing of the job before");
+		cordon_result_free(r);
+	}
+	close_box();
+	cordon_policy_free(policy);
+	policy = before;
+}
+
 /* ---- what is no job ---- */
 
 static void test_refusals(void)
@@ -671,6 +713,7 @@ int main(int argc, char **argv)
 	test_many();
 	test_refusals();
 	close_box();
+	test_network();
 	cordon_policy_free(policy);
 	return done_testing();
 }
