@@ -14,18 +14,23 @@ tests=(promise/view promise/writes promise/proc promise/environment promise/fds 
 . tests/engine/daemon.sh
 dir=$(mktemp -d)
 trap 'daemon_stop "${DOCKER_PID:-}" "$dir"; daemon_stop "${PODMAN_PID:-}" "$dir"; rm -rf "$dir"' EXIT
-image() { case $1 in docker | podman) echo "$DAEMON_IMAGE" ;; esac; }
+image() { case $1 in docker | podman) echo "$DAEMON_IMAGE" ;; esac; } # ENGINE: what it needs besides
+version() { # ENGINE
+	local image
+	image=$(image "$1")
+	"$CORDON" run --engine "$1" ${image:+--image "$image"} --json -- true | sed -n 's/.*"engine_version": "\(.*\)".*/\1/p'
+}
 for engine in "${engines[@]}"; do
 	case $engine in docker | podman) "${engine}_start" "$dir" || exit 1 ;; esac
 done
 held() { # ENGINE TEST: "held" or "12 of 15"
 	local log
-	log=$(CORDON_ENGINE=${1/native/} CORDON_ENGINE_IMAGE=$(image "$1") timeout 200 bash "tests/$2.sh" 2>/dev/null)
+	log=$(CORDON_ENGINE=${1/native/} CORDON_ENGINE_IMAGE=$(image "$1") timeout 900 bash "tests/$2.sh" 2>/dev/null)
 	awk '/^ok/ { good++ } /^not ok/ { bad++ } END { if (bad) printf "%d of %d\n", good, good + bad; else print good ? "held" : "nothing ran" }' <<<"$log"
 }
 printf '| test |'
 for engine in "${engines[@]}"; do
-	printf ' %s |' "$(if [ "$engine" = native ]; then echo native; else "$CORDON" run --engine "$engine" ${DAEMON_IMAGE:+$(image "$engine" | sed "s/./--image &/")} --json -- true | sed -n 's/.*"engine_version": "\(.*\)".*/\1/p'; fi)"
+	if [ "$engine" = native ]; then printf ' native |'; else printf ' %s |' "$(version "$engine")"; fi
 done
 printf '\n|---|'
 printf -- '---|%.0s' "${engines[@]}"
