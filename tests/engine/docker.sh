@@ -5,8 +5,8 @@ need dockerd
 need_root
 ENGINE=docker SOCKET=$WORK/docker.sock PORT=$((20000 + RANDOM % 20000))
 DOCKER_MORE="-H tcp://127.0.0.1:$PORT"
+defer eval 'daemon_stop "${DOCKER_PID:-}" "$WORK"'
 docker_start "$WORK" || skip_all "dockerd does not start here: $(tail -n 3 "$WORK/docker.log")"
-defer eval 'daemon_stop "$DOCKER_PID" "$WORK"'
 before=$(left | sort)
 
 pulls() {

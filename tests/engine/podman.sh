@@ -4,8 +4,8 @@
 need podman
 need_root
 ENGINE=podman SOCKET=$WORK/podman.sock
+defer eval 'daemon_stop "${PODMAN_PID:-}" "$WORK"'
 podman_start "$WORK" || skip_all "podman's service does not start here: $(tail -n 3 "$WORK/podman.log")"
-defer eval 'daemon_stop "$PODMAN_PID" "$WORK"'
 before=$(left | sort)
 rootless() { # Podman of an ordinary user: where it leaves the limits out, as on cgroup v1, it is refused
 	local me=${CORDON_TEST_USER:-agentuser} run=$WORK/rootless pid
