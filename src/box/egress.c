@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,67 +64,71 @@ int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, str
 	return fail_step(err, "egress");
 }
 
-/* Each to its number; first all out of the way, so that none is overwritten. */
-static int place_fds(const int *from, const int *to, size_t n)
-{
-	int high[8];
+enum { FDS = 4, HIGH = 64 };
 
-	for (size_t i = 0; i < n; i++) {
-		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+/* Each to its number, from copies that are out of the way; those that are not there are closed. */
+static int place_fds(posix_spawn_file_actions_t *a, const int from[FDS], int high[FDS])
+{
+	static const int to[FDS] = { NET_START_CONFIG, NET_START_EVENTS, NET_START_CAPTURE, NET_START_AUTHORITY };
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 3; i++)
+		r = posix_spawn_file_actions_addopen(a, i, "/dev/null", O_RDWR, 0);
+	for (size_t i = 0; r == 0 && i < FDS; i++) {
+		high[i] = from[i] < 0 ? -1 : fcntl(from[i], F_DUPFD_CLOEXEC, HIGH);
 		if (from[i] >= 0 && high[i] < 0)
-			return -errno;
+			r = errno;
+		else
+			r = high[i] < 0 ? posix_spawn_file_actions_addclose(a, to[i])
+					: posix_spawn_file_actions_adddup2(a, high[i], to[i]);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (high[i] >= 0 ? dup2(high[i], to[i]) < 0 : (close(to[i]), false))
-			return -errno;
-	return 0;
+	return -r;
 }
 
-struct becoming {
-	const struct egress_process *egress;
-	const struct cordon_plan *plan;
-	int events;
-	char ids[32];
-};
-
-static void become_egress(void *arg)
+/* Without a copy of our memory, which it would only throw away. */
+static int spawn(struct egress_process *e, const struct cordon_plan *plan, int events)
 {
-	struct becoming *b = arg;
-	const struct egress_process *e = b->egress;
-	const int to[] = { NET_START_CONFIG, NET_START_EVENTS, NET_START_CAPTURE, NET_START_AUTHORITY };
-	const int from[] = { e->config, b->events, e->theirs, e->certificates };
-	char *const argv[] = { (char[]){ "cordon-egress" }, b->plan->as_root ? b->ids : NULL, NULL };
-	char *const env[] = { NULL };
-	int null;
+	const int from[FDS] = { e->config, events, e->theirs, e->certificates };
+	int high[FDS] = { -1, -1, -1, -1 }, r;
+	posix_spawn_file_actions_t actions;
+	char name[] = "cordon-egress", ids[32];
+	char *const argv[] = { name, plan->as_root ? ids : NULL, NULL }, *const env[] = { NULL };
+	pid_t pid;
 
-	if (place_fds(from, to, ARRAY_LEN(to)) < 0)
-		_exit(127);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC); /* only now, so that nothing is placed over it */
-	if (null < 0)
-		_exit(127);
-	for (int i = 0; i < 3; i++)
-		if (dup2(null, i) < 0)
-			_exit(127);
-	execve(b->plan->network.egress, argv, env);
+	snprintf(ids, sizeof(ids), "%u:%u", EGRESS_ID + (unsigned)getpid(), EGRESS_ID + (unsigned)getpid());
+	if (posix_spawn_file_actions_init(&actions) != 0)
+		return -ENOMEM;
+	r = place_fds(&actions, from, high);
+	if (r == 0)
+		r = -posix_spawn(&pid, plan->network.egress, &actions, NULL, argv, env);
+	(void)posix_spawn_file_actions_destroy(&actions);
+	for (size_t i = 0; i < FDS; i++)
+		fd_close(&high[i]);
+	if (r < 0)
+		return r;
+	e->process = process_open(pid);
+	if (e->process >= 0)
+		return 0;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	return e->process;
 }
 
 int egress_start(struct egress_process *e, const struct cordon_plan *plan, int events, struct cordon_error *err)
 {
-	struct becoming b = { .egress = e, .plan = plan, .events = events };
-	pid_t pid;
+	int r;
 
 	if (!plan->network.is_on)
 		return 0;
-	snprintf(b.ids, sizeof(b.ids), "%u:%u", EGRESS_ID + (unsigned)getpid(), EGRESS_ID + (unsigned)getpid());
-	pid = process_start(become_egress, &b, &e->process);
+	r = spawn(e, plan, events);
 	fd_close(&e->theirs);
 	fd_close(&e->certificates);
 	fd_close(&e->config);
 	fd_close(&e->authority);
 	fd_close(&events); /* what egress and the front say to each other is theirs, and ends with either */
-	if (pid > 0)
+	if (r == 0)
 		return 0;
-	cordon_fail(err, CORDON_SYSTEM, -pid, "start the egress process");
+	cordon_fail(err, CORDON_SYSTEM, -r, "the egress process could not be executed");
 	return fail_step(err, "egress");
 }
 
@@ -167,14 +173,12 @@ bool egress_failed(struct egress_process *e, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process was killed by signal %d: from then on the box had no network",
 			    WTERMSIG(status));
-	else if (WEXITSTATUS(status) == 127)
-		cordon_fail(err, CORDON_SYSTEM, 0, "the egress process could not be executed");
 	else
 		cordon_fail(err, CORDON_SYSTEM, 0,
 			    "the egress process ended with status %d: from then on the box had no network",
 			    WEXITSTATUS(status));
 	(void)fail_step(err, "egress");
-	return WIFSIGNALED(status) || WEXITSTATUS(status) != 127;
+	return true;
 }
 
 bool egress_leave(struct egress_process *e)

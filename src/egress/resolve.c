@@ -39,8 +39,8 @@ struct resolve_request {
 	resolve_fn *fn; /* NULL: cancelled */
 	void *data;
 	bool pending; /* c-ares still has it */
-	bool asking;  /* it is being handed to c-ares: an answer now is the hosts file's, which is read for every question */
-	bool joined;  /* waits for another's answer to the same question */
+	bool asking; /* it is being handed to c-ares: an answer now is the hosts file's, which is read for every question */
+	bool joined; /* waits for another's answer to the same question */
 	char name[HOSTNAME_SIZE];
 	struct resolve_answer answer;
 	struct loop_timer tell;

@@ -41,27 +41,6 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd)
 	return (pid_t)pid;
 }
 
-pid_t process_start(void (*run)(void *arg), void *arg, int *ret_pidfd)
-{
-	pid_t pid = vfork();
-	int pidfd;
-
-	if (pid == 0) {
-		run(arg);
-		_exit(127);
-	}
-	if (pid < 0)
-		return -errno;
-	pidfd = process_open(pid);
-	if (pidfd < 0) {
-		(void)kill(pid, SIGKILL);
-		(void)waitpid(pid, NULL, 0);
-		return pidfd;
-	}
-	*ret_pidfd = pidfd;
-	return pid;
-}
-
 void process_spread(pid_t pid)
 {
 	cpu_set_t all, others;

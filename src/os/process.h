@@ -10,9 +10,6 @@
 /* fork with namespace flags; *ret_pidfd is close-on-exec. Returns the pid, 0 in the child, or -errno. The caller must have
  * one thread. */
 pid_t process_clone(uint64_t flags, int *ret_pidfd);
-/* For a child that only executes: `run` gets no copy of our memory but the memory itself, and we wait until it has executed or
- * ended. It calls functions that are async-signal-safe, changes nothing that is ours, and does not return. Returns the pid, or -errno. */
-pid_t process_start(void (*run)(void *arg), void *arg, int *ret_pidfd);
 /* Lets a child that was just forked begin on another processor than ours, where there is one. A kernel that packs short tasks onto one
  * would let it wait until we block, and what was meant to go side by side would go in turns. A hint: nothing depends on it. */
 void process_spread(pid_t pid);
