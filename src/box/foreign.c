@@ -87,10 +87,25 @@ void foreign_end(struct foreign *f)
 	}
 }
 
+/* The driver is gone, and what it should have removed has the stream: all that is left of it here is to end that. Who is only slow to take
+ * what was said before has all the time. */
+static void cut_off(struct foreign *f)
+{
+	struct pollfd p = { .fd = f->stream, .events = POLLRDHUP };
+
+	f->deadline_us = UINT64_MAX;
+	if (poll(&p, 1, 0) == 0)
+		fd_close(&f->stream);
+}
+
 static void on_deadline(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
 
+	if (f->driver < 0) {
+		cut_off(f);
+		return;
+	}
 	if (f->ending || f->report->has_exit) {
 		force(f);
 		return;
@@ -331,6 +346,7 @@ static void watch_disk(struct foreign *f, uint64_t now)
 
 static void leave(struct foreign *f)
 {
+	foreign_thaw(f);
 	f->stage = FOREIGN_LEAVES;
 	if (!f->collected && f->plan->out_count) { /* cut short: init has no ear for us while it hands out */
 		force(f);
@@ -408,7 +424,8 @@ static void on_driver_gone(struct foreign *f)
 	(void)process_wait(f->driver, &status);
 	fd_close(&f->driver);
 	fd_close(&f->control);
-	f->deadline_us = UINT64_MAX;
+	f->paused_us = 0;
+	f->deadline_us = clock_us() + END_MS * 1000ULL;
 	if (WIFEXITED(status) && WEXITSTATUS(status) <= 1)
 		return;
 	f->driver_died = true;

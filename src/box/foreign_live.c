@@ -66,16 +66,20 @@ void foreign_take_job(struct foreign *f, const struct link_job *head, int fds[LI
 	struct cordon_error err = { 0 };
 	int r;
 
-	if (f->stage != FOREIGN_IDLE || n < JOB_FD_FILES || f->paused_us)
+	if (f->stage != FOREIGN_IDLE)
 		return;
-	r = job_read(&f->job, f->box, head, fds[JOB_FD_TEXT]);
-	if (r < 0) {
-		cordon_fail(&err, CORDON_SYSTEM, -r, "read the job");
+	r = f->paused_us ? -EBUSY : n < JOB_FD_FILES ? -EMFILE : job_read(&f->job, f->box, head, fds[JOB_FD_TEXT]);
+	if (r < 0) { /* paused: the front asked for both at once */
+		if (f->paused_us)
+			cordon_fail(&err, CORDON_BUSY, 0, "the box is paused");
+		else
+			cordon_fail(&err, CORDON_SYSTEM, -r, "read the job");
 		begin(f, head);
 		f->plan = f->box;
 		foreign_note(f, &err);
 		forget(f);
 		(void)link_send_report(f->fds->front, f->report);
+		f->report->error = (struct cordon_error){ 0 };
 		return;
 	}
 	begin(f, head);
@@ -196,6 +200,12 @@ void foreign_thaw(struct foreign *f)
 	set_paused(f, false);
 }
 
+static int fail_ending(const struct foreign *f, struct cordon_error *err)
+{
+	return cordon_fail(err, f->is_open && f->control >= 0 ? CORDON_BUSY : CORDON_SYSTEM, 0,
+			   "the job is being ended");
+}
+
 void foreign_asked(struct foreign *f)
 {
 	static const enum engine_packet_type types[] = {
@@ -218,18 +228,26 @@ void foreign_asked(struct foreign *f)
 		return;
 	}
 	f->before = 0;
-	cordon_fail(&err, f->is_open && f->control >= 0 ? CORDON_BUSY : CORDON_SYSTEM, 0, "the job is being ended");
+	(void)fail_ending(f, &err);
 	foreign_answer(f, &err);
 }
 
 void foreign_answer(struct foreign *f, const struct cordon_error *err)
 {
-	struct link_message m = { .type = err ? LINK_ERROR : LINK_STATS };
+	struct link_message m = { 0 };
+	struct cordon_error late = { 0 };
 
 	if (f->before) {
 		f->before--;
 		return;
 	}
+	/* The job's end came first: who is frozen does not hear of it, and no deadline runs. */
+	if (!err && f->asked == LINK_PAUSE && f->ending) {
+		foreign_request(f, ENGINE_RESUME);
+		(void)fail_ending(f, &late);
+		err = &late;
+	}
+	m.type = err ? LINK_ERROR : LINK_STATS;
 	if (err) {
 		m.error = *err;
 	} else {

@@ -21,7 +21,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CHUNK = 65536 };
+enum { CHUNK = 65536, READS = 16 /* of the stream at once: deadlines are looked at in between */ };
 
 /* What the engine gives by making the container; init tells the rest. */
 #define GIVEN                                                                                              \
@@ -77,12 +77,18 @@ static void send_entry(struct foreign *f)
 	fd_close(&f->file);
 }
 
+/* It was asked to; or was, and is cut short. */
+static bool hands_out(const struct foreign *f)
+{
+	return (f->stage == FOREIGN_COLLECTS || f->stage == FOREIGN_LEAVES) && f->plan->out_count && !f->collected;
+}
+
 static int take_entry(struct foreign *f, const struct frame *frame, struct cordon_error *err)
 {
 	struct frame_entry e;
 
 	send_entry(f);
-	if (!f->report->has_exit || frame_get_entry(frame, &e) < 0 || e.index >= f->plan->out_count)
+	if (!hands_out(f) || frame_get_entry(frame, &e) < 0 || e.index >= f->plan->out_count)
 		return -EPROTO;
 	f->entry = (struct link_file){ .index = e.index, .depth = e.depth, .mode = e.mode, .size = e.size };
 	memcpy(f->entry.name, e.name, sizeof(e.name));
@@ -111,6 +117,8 @@ static int take_collected(struct foreign *f)
 {
 	struct link_message m = { .type = LINK_COLLECTED };
 
+	if (!hands_out(f))
+		return -EPROTO;
 	send_entry(f);
 	f->collected = true;
 	(void)link_send(f->fds->front, &m, -1);
@@ -270,7 +278,7 @@ void foreign_from_init(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
 	struct frame frame;
-	int r = 0;
+	int r = 0, reads = 0;
 
 	while (f->stream >= 0 && !foreign_is_full(f)) {
 		size_t room;
@@ -286,7 +294,7 @@ void foreign_from_init(struct foreign *f)
 			break_off(f, r, &err);
 			return;
 		}
-		if (foreign_is_full(f))
+		if (foreign_is_full(f) || reads++ == READS)
 			return;
 		to = frame_room(&f->reader, &room);
 		n = read(f->stream, to, room);

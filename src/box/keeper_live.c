@@ -43,14 +43,30 @@ static void read_then(struct keeper *k)
 	}
 }
 
+/* Paused: the front asked for both at once. */
+static void refuse_job(struct keeper *k)
+{
+	memset(&k->report, 0, sizeof(k->report));
+	if (k->paused_us)
+		cordon_fail(&k->report.error, CORDON_BUSY, 0, "the box is paused");
+	else
+		cordon_fail(&k->report.error, CORDON_SYSTEM, EMFILE, "take the job's files");
+	(void)link_send_report(k->fds->front, &k->report);
+	memset(&k->report, 0, sizeof(k->report));
+}
+
 /* Only the front's word stands between two jobs: that it asks for one at a time is its business, and checked. */
 void keeper_take_job(struct keeper *k, const struct link_message *m, int fds[LINK_JOB_FDS], size_t n)
 {
 	struct cordon_error err = { 0 };
 	int r;
 
-	if (!k->is_open || k->in_job || k->ending || k->paused_us || n < JOB_FD_FILES)
+	if (!k->is_open || k->in_job || k->ending)
 		return;
+	if (k->paused_us || n < JOB_FD_FILES) {
+		refuse_job(k);
+		return;
+	}
 	memset(&k->report, 0, sizeof(k->report));
 	k->in_job = true;
 	k->done = false;
@@ -137,10 +153,8 @@ void keeper_thaw(struct keeper *k)
 
 static int freeze(struct keeper *k, bool paused, struct cordon_error *err)
 {
-	int r = k->has_cgroup ? cgroup_pause(&k->cgroup, paused) : -EOPNOTSUPP;
+	int r = paused && k->ending ? -EBUSY : k->has_cgroup ? cgroup_pause(&k->cgroup, paused) : -EOPNOTSUPP;
 
-	if (paused && k->ending)
-		r = -EBUSY;
 	if (r == -EBUSY)
 		return cordon_fail(err, CORDON_BUSY, 0, "the job is being ended");
 	if (r < 0) {

@@ -2,6 +2,7 @@
  * Boxes that live, through cordon.h alone: living ENGINE DIRECTORY [counts|holds] runs everything that is promised of them there and prints
  * TAP; with a group that counts processes and memory, or one that only holds them. living hold ENGINE opens a box, starts a job that waits,
  * says "ready" and waits for it, so that tests/life/living_lib.sh can kill whom it likes. LIVING_ROOT is files.root.
+ * living late ENGINE IMAGE pauses a job that is over its deadline before the driver (tests/engine/stranger.py) gets to it.
  */
 #include "living.h"
 
@@ -505,6 +506,26 @@ static int hold(void)
 	return 0;
 }
 
+static int late(const char *image)
+{
+	struct cordon_error why = { 0 };
+	struct cordon_result *r;
+
+	set("files.root", image);
+	open_box();
+	start((struct job){ .line = "sleep 60", .timeout_ms = 1000 });
+	await_busy(0);
+	nap(300);
+	ok(cordon_box_pause(box, &why) < 0 && why.code == CORDON_BUSY, "a pause that comes too late is none: %s",
+	   why.message);
+	ok(!stats().is_paused, "and leaves nothing paused");
+	r = finish();
+	ended(r, CORDON_TIMEOUT, "wall_time", "its deadline stands");
+	close_box();
+	cordon_policy_free(policy);
+	return done_testing();
+}
+
 int main(int argc, char **argv)
 {
 	bool counts = argc > 3 && strcmp(argv[3], "counts") == 0, holds = argc > 3;
@@ -512,6 +533,10 @@ int main(int argc, char **argv)
 	if (argc > 2 && strcmp(argv[1], "hold") == 0) {
 		begin(argv[2]);
 		return hold();
+	}
+	if (argc > 3 && strcmp(argv[1], "late") == 0) {
+		begin(argv[2]);
+		return late(argv[3]);
 	}
 	if (argc < 3)
 		return 2;
