@@ -72,6 +72,7 @@ struct inner_stdio {
 	}
 int inner_stdio_open(struct inner_stdio *s, const struct stream_job *job); /* 0 or -errno */
 void inner_stdio_given(struct inner_stdio *s);                             /* the payload has its own now */
+void inner_stdio_done(struct inner_stdio *s);                              /* there will be no payload */
 void inner_set_window(int terminal, uint32_t window);                      /* rows << 16 | columns; 0: as it is */
 
 /* payload.c: runs in the child and returns only on failure. `said` is where struct inner_said goes. */

@@ -42,16 +42,22 @@ static _Noreturn void become(const struct stream_job *job, const int stdio[3], i
 int inner_start(struct inner *n, struct cordon_error *err)
 {
 	struct inner_stdio stdio;
-	int said[2], r = inner_stdio_open(&stdio, &n->job);
+	int said[2] = { -1, -1 }, r = inner_stdio_open(&stdio, &n->job);
 
 	if (r < 0)
-		return cordon_fail(err, CORDON_SYSTEM, -r, "make the payload's %s",
-				   n->job.flags & STREAM_TTY ? "terminal" : "pipes");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
-		return cordon_fail(err, CORDON_SYSTEM, errno, "make a socket to the payload");
-	n->payload = fork();
-	if (n->payload < 0)
-		return cordon_fail(err, CORDON_SYSTEM, errno, "fork the payload");
+		cordon_fail(err, CORDON_SYSTEM, -r, "make the payload's %s",
+			    n->job.flags & STREAM_TTY ? "terminal" : "pipes");
+	else if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, said) < 0)
+		r = cordon_fail(err, CORDON_SYSTEM, errno, "make a socket to the payload");
+	else if ((n->payload = fork()) < 0)
+		r = cordon_fail(err, CORDON_SYSTEM, errno, "fork the payload");
+	if (r < 0) { /* a container that lives goes on */
+		n->payload = 0;
+		inner_stdio_done(&stdio);
+		fd_close(&said[0]);
+		fd_close(&said[1]);
+		return -1;
+	}
 	if (n->payload == 0)
 		become(&n->job, stdio.theirs, said[1]);
 	inner_stdio_given(&stdio);

@@ -78,3 +78,11 @@ void inner_stdio_given(struct inner_stdio *s)
 	for (int i = 0; i < 3; i++)
 		fd_close(&s->theirs[i]);
 }
+
+void inner_stdio_done(struct inner_stdio *s)
+{
+	inner_stdio_given(s);
+	fd_close(&s->in);
+	fd_close(&s->outs[0]);
+	fd_close(&s->outs[1]);
+}
