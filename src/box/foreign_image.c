@@ -363,10 +363,37 @@ static int add_check(struct strv *to, const struct stat *st, const char *path)
 					    path));
 }
 
+/* Directories on the way to what is protected: each is a mount of its own, and by name. */
+static int add_pin_check(const struct foreign *f, const struct pin *pin, struct strv *to)
+{
+	const struct plan_mount *m = &f->plan->mounts[pin->mount];
+	auto_close int fd = fd_openat2(m->fd, pin->below, O_PATH | O_NOFOLLOW, 0, WALK);
+	auto_free char *path = str_printf("%s/%s", m->dest, pin->below);
+	struct stat st;
+
+	if (!path)
+		return -ENOMEM;
+	return fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : add_check(to, &st, path);
+}
+
+static int add_pin_checks(const struct foreign *f, struct strv *to)
+{
+	struct pins pins = { 0 };
+	int r = find_pins(f->plan, &pins);
+
+	for (size_t i = 0; i < pins.n; i++) {
+		if (r == 0 && !pins.v[i].is_held)
+			r = add_pin_check(f, &pins.v[i], to);
+		free(pins.v[i].below);
+	}
+	free(pins.v);
+	return r;
+}
+
 int foreign_add_checks(const struct foreign *f, struct strv *to)
 {
 	const struct cordon_plan *p = f->plan;
-	int r = 0;
+	int r = add_pin_checks(f, to);
 
 	for (size_t i = 0; r == 0 && i < p->mount_count; i++) {
 		struct stat st;
