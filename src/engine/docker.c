@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,8 +32,8 @@ struct docker {
 	struct docker_api api;
 	struct docker_group group;
 	struct oci_dir dir; /* Podman: of the filter */
-	char id[DOCKER_ID_MAX];
-	int init; /* pidfd, or -1 */
+	char id[DOCKER_ID_MAX], place[DOCKER_PLACE_MAX];
+	int init, sweeper; /* pidfds, or -1 */
 	bool was_created, keeps_id;
 };
 
@@ -52,14 +53,30 @@ int docker_remove(struct docker_api *api, const char *id)
 	return r;
 }
 
-static void sweep(struct docker_api *api)
+/* Owner names are good in one pid namespace of one machine, and a daemon may serve several: an orphan of elsewhere is not ours to tell. */
+static void find_place(char buf[DOCKER_PLACE_MAX])
 {
-	char *filter = curl_easy_escape(api->curl, "{\"label\":[\"" ENGINE_LABEL "\"]}", 0);
-	char path[256], id[DOCKER_ID_MAX], owner[OWNER_NAME_MAX];
+	char machine[40] = "";
+	struct stat pids = { 0 };
+
+	if (fd_read_file_at(AT_FDCWD, "/etc/machine-id", machine, sizeof(machine)) < 32)
+		(void)fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", machine, sizeof(machine));
+	machine[strspn(machine, "0123456789abcdef-")] = '\0';
+	(void)stat("/proc/self/ns/pid", &pids);
+	snprintf(buf, DOCKER_PLACE_MAX, "%s-%lu", machine, (unsigned long)pids.st_ino);
+}
+
+static void sweep(struct docker_api *api, const char *place)
+{
+	auto_free char *labels = str_printf("{\"label\":[\"" ENGINE_LABEL "\",\"" ENGINE_PLACE_LABEL "=%s\"]}", place);
+	char *filter = labels ? curl_easy_escape(api->curl, labels, 0) : NULL;
+	char path[512], id[DOCKER_ID_MAX], owner[OWNER_NAME_MAX];
 	json_t *list = NULL, *entry;
 	size_t i;
 
-	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filter ? filter : "");
+	if (!filter)
+		return;
+	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filter);
 	curl_free(filter);
 	if (docker_do(api, "GET", path, NULL, &list, "list its containers", NULL) < 0)
 		return;
@@ -71,6 +88,22 @@ static void sweep(struct docker_api *api)
 	json_decref(list);
 }
 
+/*
+ * Without the daemon's help. It is the pid that the daemon told, of this machine or, behind a tunnel, of another: only who runs the very file
+ * that we gave is killed.
+ */
+static void kill_init(const struct docker *k)
+{
+	const struct driver *d = k->api.d;
+	struct stat theirs, ours;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", (int)d->created.init_pid);
+	if (k->init >= 0 && stat(path, &theirs) == 0 && stat(d->spec.init, &ours) == 0 &&
+	    theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino)
+		(void)process_signal(k->init, SIGKILL);
+}
+
 static void undo(struct docker *k)
 {
 	const struct timespec pause = { .tv_nsec = REMOVE_MS * 1000000L };
@@ -79,13 +112,13 @@ static void undo(struct docker *k)
 	k->api.d->is_gone = true; /* nothing that the keeper says stops the removal */
 	for (int i = 0; k->was_created && i < REMOVE_TRIES; i++) {
 		/* By name: what was being created when we were told to stop has no id yet. */
+		kill_init(k); /* first: the daemon may take its time */
 		if (docker_remove(&k->api, k->api.d->spec.owner) == 0)
 			break;
-		if (k->init >= 0)
-			(void)process_signal(k->init, SIGKILL);
 		nanosleep(&pause, NULL);
 	}
 	fd_close(&k->init);
+	oci_dir_swept(&k->sweeper);
 	docker_group_close(&k->group);
 	oci_dir_remove(&k->dir);
 	docker_close(&k->api);
@@ -127,7 +160,7 @@ static int write_filter(struct docker *k, char *path, size_t size, struct cordon
 {
 	struct driver *d = k->api.d;
 
-	oci_dir_sweep(d);
+	k->sweeper = oci_dir_sweep(d);
 	if (oci_dir_make(&k->dir, d, err) < 0 || oci_dir_write(&k->dir, d->spec.seccomp, err) < 0)
 		return -1;
 	snprintf(path, size, "%s/config.json", k->dir.path);
@@ -154,7 +187,7 @@ static void suit_podman(struct docker *k, struct docker_ways *ways)
 static int create(struct docker *k, struct cordon_error *err)
 {
 	bool is_podman = strcmp(k->api.d->engine, "podman") == 0;
-	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api) };
+	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api), .place = k->place };
 	char path[512];
 	const struct spec *s = &k->api.d->spec;
 	bool missing = false;
@@ -241,7 +274,8 @@ static int start(struct docker *k, struct cordon_error *err)
 
 	if (docker_open(&k->api, k->api.d, err) < 0)
 		return -1;
-	sweep(&k->api);
+	find_place(k->place);
+	sweep(&k->api, k->place);
 	if (create(k, err) < 0)
 		return -1;
 	k->relay = (struct docker_relay){ .api = &k->api, .id = k->id };
@@ -325,8 +359,7 @@ static void obey(struct docker_relay *relay)
 
 	switch (control_next(k->api.d)) {
 	case ENGINE_KILL:
-		if (k->init >= 0)
-			(void)process_signal(k->init, SIGKILL);
+		kill_init(k);
 		post(k, "kill", false);
 		break;
 	case ENGINE_STAT:
@@ -367,7 +400,7 @@ static int run(struct docker *k, struct cordon_error *err)
 
 int docker_drive(struct driver *d, struct cordon_error *err)
 {
-	struct docker k = { .api.d = d, .group.cgroup = CGROUP_INIT, .init = -1 };
+	struct docker k = { .api.d = d, .group.cgroup = CGROUP_INIT, .init = -1, .sweeper = -1 };
 	bool was_gone;
 	int r = start(&k, err);
 

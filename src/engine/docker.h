@@ -6,7 +6,7 @@
 
 #include <curl/curl.h>
 
-enum { DOCKER_ANSWER_MAX = 4 << 20, DOCKER_ID_MAX = 80, DOCKER_TEXT_MAX = 512 };
+enum { DOCKER_ANSWER_MAX = 4 << 20, DOCKER_ID_MAX = 80, DOCKER_TEXT_MAX = 512, DOCKER_PLACE_MAX = 72 };
 
 /* ---- what is said (docker_json.c, pure) ---- */
 
@@ -17,6 +17,7 @@ struct docker_ways {
 	uint64_t open_files, processes_of_user;
 	bool links;               /* init lays the link of its network: stream/link.h */
 	bool keeps_id;            /* Podman without root: the caller has his own id in the container */
+	const char *place;        /* ENGINE_PLACE_LABEL; NULL: none */
 	const char *seccomp_path; /* Podman wants a file where Docker wants the text; NULL: the text */
 };
 /* The body of containers/create; NULL: memory ran out. */

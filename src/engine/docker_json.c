@@ -194,12 +194,13 @@ json_t *docker_create_body(const struct spec *s, const struct docker_ways *ways)
 
 	snprintf(user, sizeof(user), "%u:%u", ways->links ? 0 : s->uid, ways->links ? 0 : s->gid);
 	/* An image's own entry point, command, health check and directory are none of ours. */
-	return json_pack(
-		"{s:s, s:s, s:s, s:[s], s:[], s:o, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:s}, s:o}",
-		"Image", s->image, "Hostname", s->hostname, "User", user, "Entrypoint", ENGINE_INIT_PATH, "Cmd", "Env",
-		s->env ? json_incref(s->env) : json_array(), "WorkingDir", "/", "Tty", 0, "OpenStdin", 1, "StdinOnce",
-		1, "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 0, "NetworkDisabled", 1, "Healthcheck", "Test",
-		"NONE", "Labels", ENGINE_LABEL, s->owner, "HostConfig", host_config(s, ways));
+	return json_pack("{s:s, s:s, s:s, s:[s], s:[], s:o, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:s, "
+			 "s:s*}, s:o}",
+			 "Image", s->image, "Hostname", s->hostname, "User", user, "Entrypoint", ENGINE_INIT_PATH,
+			 "Cmd", "Env", s->env ? json_incref(s->env) : json_array(), "WorkingDir", "/", "Tty", 0,
+			 "OpenStdin", 1, "StdinOnce", 1, "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 0,
+			 "NetworkDisabled", 1, "Healthcheck", "Test", "NONE", "Labels", ENGINE_LABEL, s->owner,
+			 ENGINE_PLACE_LABEL, ways->place, "HostConfig", host_config(s, ways));
 }
 
 /* ---- answers ---- */

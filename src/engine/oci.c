@@ -505,17 +505,18 @@ int oci_drive(struct driver *d, struct cordon_error *err)
 			 .proc = -1,
 			 .is_runc = strcmp(d->engine, "runc") == 0,
 			 .is_gvisor = strcmp(d->engine, "runsc") == 0 };
-	int r;
+	int r, sweeper = -1;
 
 	r = start(&o, err);
 	if (r == 0) {
 		control_tell_created(d);
 		/* What others have left: now, while the payload starts without us. */
-		oci_dir_sweep(d);
+		sweeper = oci_dir_sweep(d);
 		cgroup_sweep(&o.host, o.has_cgroup);
 		run(&o);
 		read_numbers(&o);
 	}
+	oci_dir_swept(&sweeper);
 	undo(&o, r == 0);
 	return r;
 }

@@ -26,8 +26,10 @@ int oci_dir_make(struct oci_dir *dir, const struct driver *d, struct cordon_erro
 int oci_dir_root(struct oci_dir *dir, const struct driver *d, struct cordon_error *err);
 int oci_dir_write(const struct oci_dir *dir, const json_t *config, struct cordon_error *err);
 void oci_dir_remove(struct oci_dir *dir);
-/* Containers whose owner is gone. */
-void oci_dir_sweep(const struct driver *d);
+/* Containers whose owner is gone, in a process of its own, since a runtime may take its time and the keeper must be heard. Its pidfd, or -1:
+ * there are none. The other one is for the end: it waits a moment for it, no more. */
+int oci_dir_sweep(const struct driver *d);
+void oci_dir_swept(int *sweeper);
 
 /* The group `path`, an absolute one, in every tree that there is. 0 when none is left. */
 int oci_remove_groups(const char *path);

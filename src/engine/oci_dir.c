@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/owner.h"
 #include "base/str.h"
+#include "os/process.h"
 #include "os/userns.h"
 
 #include <dirent.h>
@@ -17,6 +18,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <linux/openat2.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SWEEP_MAX = 64, REMOVE_FDS = 16 };
+enum { SWEEP_MAX = 64, SWEEP_MS = 1000, REMOVE_FDS = 16 };
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *path)
 {
@@ -299,20 +301,49 @@ static void sweep_one(const struct driver *d, const char *top, const char *owner
 	remove_tree(path);
 }
 
-void oci_dir_sweep(const struct driver *d)
+/* True where there are any, if only that is asked. */
+static bool sweep_all(const struct driver *d, const char *top, bool only_look)
 {
+	DIR *dir = opendir(top);
+	bool found = false;
 	struct dirent *e;
-	char top[256];
 	int seen = 0;
-	DIR *dir;
 
-	find_top(d, top, sizeof(top));
-	if (make_top(top) < 0)
-		return;
-	dir = opendir(top);
-	while (dir && seen < SWEEP_MAX && (e = readdir(dir)))
-		if (str_starts(e->d_name, "cordon-") && ++seen && owner_is_orphan(e->d_name))
-			sweep_one(d, top, e->d_name);
+	while (dir && seen < SWEEP_MAX && !(found && only_look) && (e = readdir(dir)))
+		if (str_starts(e->d_name, "cordon-") && ++seen && owner_is_orphan(e->d_name)) {
+			found = true;
+			if (!only_look)
+				sweep_one(d, top, e->d_name);
+		}
 	if (dir)
 		closedir(dir);
+	return found;
+}
+
+int oci_dir_sweep(const struct driver *d)
+{
+	char top[256];
+	int sweeper = -1;
+	pid_t pid;
+
+	find_top(d, top, sizeof(top));
+	if (make_top(top) < 0 || !sweep_all(d, top, true))
+		return -1;
+	pid = process_clone(0, &sweeper);
+	if (pid != 0)
+		return pid > 0 ? sweeper : -1;
+	close(d->control);
+	if (d->stream >= 0)
+		close(d->stream);
+	(void)sweep_all(d, top, false);
+	_exit(0);
+}
+
+void oci_dir_swept(int *sweeper)
+{
+	struct pollfd p = { .fd = *sweeper, .events = POLLIN };
+
+	if (*sweeper >= 0)
+		(void)poll(&p, 1, SWEEP_MS);
+	process_end(sweeper);
 }

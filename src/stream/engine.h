@@ -47,6 +47,8 @@ enum { ENGINE_FD_SPEC = 3, ENGINE_FD_STREAM = 4, ENGINE_FD_CONTROL = 5 };
 enum { ENGINE_SPEC_MAX = 1 << 20 };
 #define ENGINE_INIT_PATH "/.cordon/init"
 #define ENGINE_LABEL "cordon.owner" /* docker and podman: a container's label with the owner's name */
+#define ENGINE_PLACE_LABEL \
+	"cordon.place" /* and with the machine and the pid namespace in which that name means something */
 
 enum engine_packet_type {
 	/* driver to keeper */
