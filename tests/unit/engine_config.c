@@ -121,7 +121,8 @@ static void test_oci_network(const struct spec *spec)
 static void test_docker(const struct spec *spec)
 {
 	json_t *j = docker_create_body(spec, &(struct docker_ways){ .is_nonrecursive = true });
-	json_t *p = docker_create_body(spec, &(struct docker_ways){ .is_plain_tmpfs = true, .seccomp_path = "/s" });
+	json_t *p = docker_create_body(spec, &(struct docker_ways){
+						     .is_plain_tmpfs = true, .seccomp_path = "/s", .place = "here-1" });
 	json_t *r = docker_create_body(spec, &(struct docker_ways){ .keeps_id = true });
 
 	ok(is_at(j, "HostConfig.MaskedPaths.2", "\"/proc/interrupts\"") &&
@@ -152,6 +153,8 @@ static void test_docker(const struct spec *spec)
 	ok(is_at(j, "User", "\"1000:1000\"") && is_at(j, "Entrypoint", "[\"/.cordon/init\"]") && is_at(j, "Cmd", "[]"),
 	   "docker: init alone, as the user");
 	ok(is_at(j, "Labels", "{\"cordon.owner\":\"cordon-7-9-0123abcd\"}"), "docker: the owner");
+	ok(json_string_value(json_object_get(json_object_get(p, "Labels"), "cordon.place")),
+	   "podman: and where that is one");
 	ok(is_at(p, "HostConfig.SecurityOpt.2", "\"seccomp=/s\""), "podman: the filter is a file");
 	ok(json_object_get(json_object_get(json_object_get(p, "HostConfig"), "Tmpfs"), "/var/tmp"),
 	   "podman: no memory of its own");
