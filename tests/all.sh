@@ -72,9 +72,9 @@ if [ $me = root ]; then
 	fi
 	copy=$(mktemp -d /tmp/cordon-user.XXXXXX)
 	mkdir "$copy/build" "$copy/tmp"
-	cp -rL build/test "$copy/build/"
+	cp -rL build/test build/get-go "$copy/build/" 2>/dev/null
 	cp -L "${CORDON:-build/cordon}" "$copy/build/cordon"
-	for program in "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-{egress,egress-tls,image,engine,engine-docker,init}; do cp "$program" "$copy/build/"; done
+	for program in "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-{egress,egress-tls,image,engine,engine-docker,build,init}; do cp "$program" "$copy/build/"; done
 	cp -r tests tools profiles "$copy/"
 	[ ! -d man ] || cp -r man examples include "$copy/"
 	chown -R "$user": "$copy"

@@ -191,6 +191,22 @@ background() {
 	"$@" &
 	defer kill "$!"
 }
+# alone … together: what kills and then looks what is left on this host has no other test of the kind beside it. Ends with the test.
+alone() {
+	local i
+	[ -z "${ALONE:-}" ] || return 0
+	for i in $(seq 3000); do
+		mkdir /tmp/cordon-tests-alone 2>/dev/null && break
+		[ $((i % 50)) != 0 ] || [ -e "/proc/$(cat /tmp/cordon-tests-alone/pid 2>/dev/null)/stat" ] || rm -rf /tmp/cordon-tests-alone 2>/dev/null
+		sleep 0.1
+	done
+	echo $$ 2>/dev/null >/tmp/cordon-tests-alone/pid && ALONE=1
+	defer together
+}
+together() {
+	[ -z "${ALONE:-}" ] || rm -rf /tmp/cordon-tests-alone
+	ALONE=
+}
 # until_true SECONDS COMMAND…: waits for a condition; fails when it never comes.
 until_true() {
 	local end=$((SECONDS + $1))

@@ -102,8 +102,6 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 	if (e->is_native) {
 		ret->works = true;
 		snprintf(ret->detail, sizeof(ret->detail), "%s", e->about);
-	} else if (!e->is_driven) {
-		snprintf(ret->detail, sizeof(ret->detail), "%s: not built in", e->about);
 	} else if (!e->makes_root && driver && init) {
 		probe_daemon(e, driver, ret);
 	} else if (!find_program(e->name, program, sizeof(program))) {

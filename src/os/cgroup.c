@@ -58,7 +58,8 @@ static int open_tree(struct cgroup *cg, int tree)
 
 	group_path(path, cg->host, tree, cg->name);
 	r = shared ? 0 : make_directory(cg->host, tree, path);
-	if (r < 0)
+	/* The name is ours since we made it elsewhere: here a runtime was before us, for the same box. */
+	if (r < 0 && !(r == -EEXIST && tree == CG_UNIFIED && cg->dir[CG_MEMORY] >= 0))
 		return r;
 	cg->dir[tree] = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (cg->dir[tree] < 0) {

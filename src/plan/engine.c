@@ -5,8 +5,10 @@
 #include "base/path.h"
 #include "os/subid.h"
 #include "plan/mounts.h"
+#include "policy/config.h"
 
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #define ALL ((1u << LAYER_COUNT) - 1)
@@ -15,7 +17,6 @@
 const struct engine engines[ENGINES_MAX] = {
 	[ENGINE_NATIVE] = { .name = "native",
 			    .is_native = true,
-			    .is_driven = true,
 			    .makes_root = true,
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_OWN,
@@ -23,14 +24,12 @@ const struct engine engines[ENGINES_MAX] = {
 			    .about = "cordon itself" },
 	[ENGINE_DOCKER] = { .name = "docker",
 			    .driver = "cordon-engine-docker",
-			    .is_driven = true,
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_ENTERED,
 			    .layers = ALL & ~LAYER_BIT(USERNS),
 			    .about = "a Docker daemon" },
 	[ENGINE_PODMAN] = { .name = "podman",
 			    .driver = "cordon-engine-docker",
-			    .is_driven = true,
 			    .counts_no_files = true,
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_ENTERED,
@@ -38,7 +37,6 @@ const struct engine engines[ENGINES_MAX] = {
 			    .about = "Podman's service" },
 	[ENGINE_CRUN] = { .name = "crun",
 			  .driver = "cordon-engine",
-			  .is_driven = true,
 			  .makes_root = true,
 			  .keeps_numbers = true,
 			  .tells_denials = true,
@@ -47,7 +45,6 @@ const struct engine engines[ENGINES_MAX] = {
 			  .about = "an OCI runtime" },
 	[ENGINE_RUNC] = { .name = "runc",
 			  .driver = "cordon-engine",
-			  .is_driven = true,
 			  .makes_root = true,
 			  .keeps_numbers = true,
 			  .tells_denials = true,
@@ -57,7 +54,6 @@ const struct engine engines[ENGINES_MAX] = {
 	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
 	[ENGINE_RUNSC] = { .name = "runsc",
 			   .driver = "cordon-engine",
-			   .is_driven = true,
 			   .makes_root = true,
 			   .keeps_numbers = true,
 			   .own_kernel = true,
@@ -91,13 +87,29 @@ static int check_user(struct cordon_plan *plan, struct cordon_error *err)
 		err, "install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
 }
 
+/* What nobody has named is the installation's choice; what it does not have among its engines is refused. */
+static int choose(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	const struct config *config = config_get(err);
+
+	if (!config)
+		return -1;
+	plan->engine = &engines[policy_num(policy, OPT_ENGINE)];
+	for (size_t i = 0; !policy->values[OPT_ENGINE].origin && i < engine_count; i++)
+		if (strcmp(engines[i].name, config->engines.v[0]) == 0)
+			plan->engine = &engines[i];
+	if (strv_has(&config->engines, plan->engine->name))
+		return 0;
+	cordon_fail(err, CORDON_DENIED, 0, "engine '%s' is not one of this installation's", plan->engine->name);
+	return fail_hint(err, "`cordon config show` tells them (engines)");
+}
+
 int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	plan->engine = &engines[policy_num(policy, OPT_ENGINE)];
+	if (choose(plan, policy, err) < 0)
+		return -1;
 	if (plan->engine->is_native)
 		return 0;
-	if (!plan->engine->is_driven)
-		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' is not built in", plan->engine->name);
 	if (plan->level != LEVEL_CONTAINER) {
 		cordon_fail(err, CORDON_INVALID, 0, "engine '%s' makes containers: level 'process' is not one",
 			    plan->engine->name);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "policy/config_file.h"
+#include "policy/option.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,6 +39,17 @@ static char *default_images_dir(void)
 	return home && home[0] == '/' ? str_printf("%s/.local/share/cordon/images", home) : NULL;
 }
 
+static int add_engines(struct strv *to)
+{
+	const char *words = options[OPT_ENGINE].metavar;
+	char word[24];
+
+	for (uint64_t i = 0; *option_word_at(words, i, word, sizeof(word)); i++)
+		if (strv_add(to, word) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
 static int set_defaults(struct config *c, struct cordon_error *err)
 {
 	const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
@@ -51,7 +63,7 @@ static int set_defaults(struct config *c, struct cordon_error *err)
 		c->state_dir = str_printf("/tmp/cordon-%u", (unsigned)uid);
 	c->scratch_dir = strdup("/var/tmp");
 	c->images_dir = default_images_dir();
-	if (!c->state_dir || !c->scratch_dir || strv_add(&c->engines, "native") < 0)
+	if (!c->state_dir || !c->scratch_dir || add_engines(&c->engines) < 0)
 		return fail_memory(err);
 	return 0;
 }

@@ -20,7 +20,7 @@ const struct config_key_info config_keys[CONFIG_KEY_COUNT] = {
 	[CONFIG_STATE_DIR] = { "state_dir", "where running boxes are noted, for the sweep" },
 	[CONFIG_SCRATCH_DIR] = { "scratch_dir", "where private files on disk live" },
 	[CONFIG_IMAGES_DIR] = { "images_dir", "where images lie, for `files.root: image:NAME`" },
-	[CONFIG_ENGINES] = { "engines", "who builds the wall, in order of preference" },
+	[CONFIG_ENGINES] = { "engines", "who may build a box; the first where nobody is named" },
 	[CONFIG_LANGUAGES] = { "languages", "languages of 'cordon code', over the built-in ones" },
 	[CONFIG_COLOUR] = { "colour", "auto, always or never" },
 };
@@ -118,17 +118,21 @@ static int read_policy(char **to, const struct yaml_node *node, const struct sou
 static int read_engines(struct strv *to, const struct yaml_node *node, const struct source *base,
 			const struct source *at, struct cordon_error *err)
 {
+	const char *words = options[OPT_ENGINE].metavar;
+
 	if (want_list(node, at, err) < 0)
 		return -1;
+	if (!node->child)
+		return source_fail_code(at, CORDON_INVALID, err, "without an engine there is no box");
 	strv_done(to);
 	for (const struct yaml_node *n = node->child; n; n = n->next) {
 		struct source entry = at_node(base, n, at->key);
 
 		if (want_scalar(n, &entry, err) < 0)
 			return -1;
-		if (strcmp(n->text, "native") != 0) {
-			source_fail_code(&entry, CORDON_UNAVAILABLE, err, "engine '%.60s' is not built in", n->text);
-			return fail_hint(err, "'native' is");
+		if (option_word(words, n->text) < 0) {
+			source_fail_code(&entry, CORDON_INVALID, err, "there is no engine '%.60s'", n->text);
+			return fail_hint(err, "one of %s", words);
 		}
 		if (!strv_has(to, n->text) && strv_add(to, n->text) < 0)
 			return fail_memory(err);

@@ -10,7 +10,7 @@ image_tar() {
 	local tar=$DAEMON_TOP/build/test/engine-image.tar dir
 	if [ ! -s "$tar" ]; then
 		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX")
-		"$DAEMON_TOP/tests/engine/image.sh" "$dir/root" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
+		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
 		rm -rf "$dir"
 	fi
 	echo "$tar"

@@ -46,6 +46,7 @@ ordinary_user() {
 # Kill -9 at random moments of the front, its keeper, the driver, or all of them: the next start finds nothing of it.
 random_kills() {
 	local i pid keeper driver victims
+	alone
 	for i in $(seq "${1:-8}"); do
 		"$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --rw "$WORK/rw:/work" --protect .new/ -- sleep 4322 >/dev/null 2>&1 &
 		pid=$!

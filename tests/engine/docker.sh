@@ -37,6 +37,7 @@ pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))' "$CORDON" run --engine d
 
 daemon_goes() {
 	local pid start
+	alone
 	is "$(DOCKER_HOST=tcp://127.0.0.1:$PORT box -- echo there)" there "a daemon over tcp on this host"
 	box -- sh -c 'echo runs; sleep 4323' >"$WORK/said" 2>"$WORK/why" &
 	pid=$!

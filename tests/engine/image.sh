@@ -1,4 +1,4 @@
-#!/bin/bash
+# shellcheck shell=bash
 # tests/engine/image.sh DIR: the root of a small image, made from this host's packages: no registry is needed. Prints nothing.
 set -eu
 dir=$1

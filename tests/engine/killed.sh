@@ -32,6 +32,7 @@ hit() {
 [ $# != 0 ] || set -- crun runc runsc
 for ENGINE; do
 	command -v "$ENGINE" >/dev/null || { skip "$ENGINE" "there is no $ENGINE"; continue; }
+	alone
 	before=$(left | sort)
 	hits=0 hung=
 	for victim in '^cordon$' '^cordon-keeper$' '^cordon-engine$' "^($ENGINE|exe|6)" '^cordon-init$' '^cordon-(keeper|engine)$' '^cordon'; do

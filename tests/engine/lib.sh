@@ -33,11 +33,13 @@ left() { # what is left of a container: directories, groups, processes, mounts
 # until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.
 until_gone() {
 	local i
+	alone
 	for i in $(seq 100); do
 		[ "$(left | sort | comm -13 <(echo "$before") -)" ] || break
 		sleep 0.1
 	done
 	is "$(left | sort | comm -13 <(echo "$before") -)" "" "$1"
+	together
 }
 
 statuses() {
@@ -120,6 +122,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connect
 ends() {
 	local pid
 	until_gone "nothing is left of all that"
+	alone
 	timeout -k 5 60 "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" -- sh -c 'echo runs; sleep 4321'"$$" >"$WORK/said" &
 	pid=$!
 	for _ in $(seq 100); do [ -s "$WORK/said" ] && break; sleep 0.1; done

@@ -129,6 +129,7 @@ lives() {
 	result --allow api.example.com --timeout 2s -- sh -c "$GET x; sleep 30"
 	expect "$ENGINE: the deadline holds" status=timeout $'stdout=ok GET /x\n'
 	is "$(links) $(ours)" "$LINKS " "$ENGINE: no link and no egress process is left"
+	alone
 	setsid "${UNCAP[@]}" "$CORDON" run --engine "$ENGINE" ${CORDON_ENGINE_IMAGE:+--image "$CORDON_ENGINE_IMAGE"} --allow api.example.com -- sh -c "$GET z; sleep 77$$" >/dev/null 2>&1 &
 	pid=$!
 	until_true 20 grep -q /z "$NET/http.log"
@@ -139,6 +140,7 @@ lives() {
 	gone() { ! ps -o pid= -p "${it// /,}" | grep -q . && ! pgrep -f "^sleep 77$$\$" >/dev/null; }
 	if until_true 10 gone; then pass "$ENGINE: killed with its keeper, nothing of it is left"; else fail "$ENGINE: killed with its keeper, nothing of it is left" "$(ps -f -p "${it// /,}")"; fi
 	is "$(links)" "$LINKS" "$ENGINE: no link, either"
+	together
 }
 
 rights() {

@@ -58,6 +58,11 @@ hold() {
 	[ "$(echo "$pids" | wc -l)" -ge 2 ] && pass "$1: control: a box is held" || fail "$1: control: a box is held" "$pids"
 }
 killed() { # ENGINE
+	alone
+	kills "$1"
+	together
+}
+kills() {
 	hold "$1" || return
 	kill -9 "$holder"
 	wait "$holder" 2>/dev/null
