@@ -14,7 +14,7 @@ status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
 is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" native "control: our own is there"
 # ---- what the installation allows ----
 printf 'version: 1\nengines: [native]\n' >"$WORK/config.yaml"
-status 125 "an engine that the installation does not want" env CORDON_CONFIG="$WORK/config.yaml" "$CORDON" run --engine crun -- true
+status 126 "an engine that the installation does not want" env CORDON_CONFIG="$WORK/config.yaml" "$CORDON" run --engine crun -- true
 like "$ERR" "not one of this installation's" "is refused"
 is "$(CORDON_CONFIG="$WORK/config.yaml" "$CORDON" run --json -- true | json isolation.engine)" native "control: the one it wants is there"
 printf 'version: 1\nengines: [docker, native]\n' >"$WORK/config.yaml"
