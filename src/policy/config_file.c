@@ -122,8 +122,6 @@ static int read_engines(struct strv *to, const struct yaml_node *node, const str
 
 	if (want_list(node, at, err) < 0)
 		return -1;
-	if (!node->child)
-		return source_fail_code(at, CORDON_INVALID, err, "without an engine there is no box");
 	strv_done(to);
 	for (const struct yaml_node *n = node->child; n; n = n->next) {
 		struct source entry = at_node(base, n, at->key);

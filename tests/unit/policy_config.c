@@ -201,7 +201,7 @@ static const struct {
 	{ "version: 1\ncolor: never\n", ":2:1: no such key: 'color'", "colour", CORDON_INVALID },
 	{ "version: 1\nengines: [dokcer]\n", ":2:11: engines: there is no engine 'dokcer'", "native|docker",
 	  CORDON_INVALID },
-	{ "version: 1\nengines: []\n", ":2:10: engines: without an engine", "", CORDON_INVALID },
+	{ "version: 1\nengines: []\n", ":2:10: engines: a list", "", CORDON_INVALID },
 	{ "version: 1\nengines: native\n", ":2:10: engines: a list", "", CORDON_INVALID },
 	{ "version: 1\nlanguages: {lua: {command: [lua]}}\n", "'{file}' is missing", "", CORDON_INVALID },
 	{ "version: 1\nlanguages: {lua: {command: [lua, '{file}']}}\n", "both needed", "", CORDON_INVALID },
