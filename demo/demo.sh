@@ -216,20 +216,24 @@ attack_limits() {
 	verdict 'memory bomb' "limit: ${limit:-memory}, at $memory MiB, by $source"
 }
 
+# On a busy machine the daemons may not even have begun when the deadline comes, which would show nothing: then it gets a later one.
 attack_deadline() {
-	local start seen=0
-	clock
-	start=$now
-	"$cordon" code python --json "$here/attack.py" --timeout 500ms -- outlive "$marker" \
-		>"$work/result" 2>"$work/complaint" </dev/null &
-	local run=$!
-	while kill -0 $run 2>/dev/null; do
-		[ "$seen" -gt 0 ] || seen=$(running_markers)
-		sleep 0.02
+	local start run deadline seen=0
+	for deadline in 500ms 2s 8s; do
+		clock
+		start=$now
+		"$cordon" code python --json "$here/attack.py" --timeout $deadline -- outlive "$marker" \
+			>"$work/result" 2>"$work/complaint" </dev/null &
+		run=$!
+		while kill -0 $run 2>/dev/null; do
+			[ "$seen" -gt 0 ] || seen=$(running_markers)
+			sleep 0.02
+		done
+		wait $run
+		clock
+		took=$(((now - start + 500) / 1000))
+		[ "$seen" -eq 0 ] || break
 	done
-	wait $run
-	clock
-	took=$(((now - start + 500) / 1000))
 	tell
 	[ "$seen" -gt 0 ] || echo "demo: the daemons never ran: nothing is shown by their end" >&2
 	[ "$seen" -gt 0 ] && [ "$status" = timeout ] && [ "$(running_markers)" -eq 0 ]

@@ -25,12 +25,14 @@ char *libexec_find(const char *name)
 {
 	char self[4096] = "", beside[4096 + 32];
 	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash = n > 0 ? strrchr(self, '/') : NULL;
+	char *slash = n > 0 ? strrchr(self, '/') : NULL, *above;
 	const char *const places[] = { self, beside, "/usr/local/libexec/cordon", "/usr/libexec/cordon" };
 
+	/* The kernel's path has no symlinks, so that cutting it is going up. Drivers want a path without "..". */
 	if (slash)
 		*slash = '\0';
-	snprintf(beside, sizeof(beside), "%s/../libexec/cordon", self);
+	above = slash ? strrchr(self, '/') : NULL;
+	snprintf(beside, sizeof(beside), "%.*s/libexec/cordon", above ? (int)(above - self) : 0, self);
 	for (size_t i = slash ? 0 : 2; i < ARRAY_LEN(places); i++) {
 		auto_free char *path = str_printf("%s/%s", places[i], name);
 

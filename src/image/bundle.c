@@ -185,18 +185,21 @@ static int index_archive(struct bundle *b, struct cordon_error *err)
 	struct archive *a = rewind_archive(b, err);
 	struct archive_entry *e;
 	int r, status = 0;
-	bool is_root = false;
+	bool is_root = false, is_empty = true;
 
 	if (!a)
 		return -1;
 	while (status == 0 && !is_root && ((r = archive_read_next_header(a, &e)) == ARCHIVE_OK || r == ARCHIVE_WARN)) {
 		const char *path = archive_entry_pathname(e);
 
+		is_empty = false;
 		is_root = path && is_of_a_root(path);
 		status = is_root ? 0 : note(b, a, e, err);
 	}
 	if (status == 0 && !is_root && r != ARCHIVE_EOF)
 		status = fail_archive(a, err);
+	else if (status == 0 && is_empty) /* what was to write it has failed, more often than not */
+		status = cordon_fail(err, CORDON_INVALID, 0, "the archive is empty");
 	(void)archive_read_free(a);
 	b->kind = is_root                     ? BUNDLE_ROOT
 		  : find(b, "/manifest.json") ? BUNDLE_DOCKER

@@ -39,6 +39,10 @@ runs() { # ROOT: as far as this host allows boxes at all
 	"$1/usr/bin/cordon" doctor >/dev/null || return 0
 	[ "$("$1/usr/bin/cordon" run -- echo hello)" = hello ]
 }
+runs_elsewhere() { # ROOT: an engine's driver and init are found, too
+	"$1/usr/bin/cordon" doctor >/dev/null && [ "$(id -u)" = 0 ] && command -v crun >/dev/null || return 0
+	[ "$("$1/usr/bin/cordon" run --engine crun -- echo hello)" = hello ]
+}
 same_script() { # SHELL FILE
 	"$work/root/usr/bin/cordon" completion "$1" | cmp - "$work/root/$2"
 }
@@ -53,6 +57,7 @@ check 'everything is in its place' have "$work/root/usr" bin/cordon lib/libcordo
 	share/fish/vendor_completions.d/cordon.fish share/cordon/profiles/strict.yaml
 check 'the installed command runs' says_version "$work/root"
 check 'the installed command can make a box' runs "$work/root"
+check 'also with an engine of the host' runs_elsewhere "$work/root"
 check 'it prints the bash completion' same_script bash usr/share/bash-completion/completions/cordon
 check 'it prints the zsh completion' same_script zsh usr/share/zsh/site-functions/_cordon
 check 'it prints the fish completion' same_script fish usr/share/fish/vendor_completions.d/cordon.fish

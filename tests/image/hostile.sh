@@ -24,6 +24,10 @@ ok "control: as many as are allowed" image import --max-entries 3000 "$IMAGES/ma
 ok "removed again" image rm many
 is "$(find "$STORE" | sort)" "$before" "nothing is left of any of them"
 
+status 125 "an archive without anything is refused" image import - good </dev/null
+like "$ERR" 'the archive is empty' "and told"
+is "$(find "$STORE" | sort)" "$before" "and what had the name still has it"
+
 # Links of an image lead nowhere but into the image.
 ln -s "$IMAGES/oci/index.json" "$WORK/link"
 mkdir "$WORK/evil" && cp -r "$IMAGES/oci/." "$WORK/evil/" && mv "$WORK/evil/index.json" "$WORK/elsewhere" && ln -s ../elsewhere "$WORK/evil/index.json"
