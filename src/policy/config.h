@@ -19,7 +19,7 @@ struct config {
 	char *state_dir;  /* records for the sweep; default /run/cordon or $XDG_RUNTIME_DIR/cordon or /tmp/cordon-UID */
 	char *scratch_dir; /* for storage: disk and process level; default /var/tmp */
 	char *images_dir; /* default /var/lib/cordon/images, or $XDG_DATA_HOME/cordon/images; NULL: the caller has no home */
-	struct strv engines;               /* that may be used; the first where nobody names one. Default: all, native first */
+	struct strv engines; /* that may be used; the first where nobody names one. Default: all, native first */
 	struct config_language *languages; /* adds to and overrides the built-in table */
 	size_t language_count;
 	int colour; /* 0 auto, 1 always, 2 never */
