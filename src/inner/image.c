@@ -1,18 +1,26 @@
 /*
  * What init sees to in a container whose root is the engine's own image, before anything goes in: that what was mounted is what the plan
- * checked, since an engine mounts by name, perhaps on another machine; and the image's variables, which nobody outside has read.
+ * checked, since an engine mounts by name, perhaps on another machine; that nothing of the image's lies where the payload may write, whose
+ * volumes and links nobody outside has read; and the image's variables, the same.
  */
 #include "inner/inner.h"
 
 #include "base/error.h"
+#include "base/fd.h"
+#include "base/path.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+enum { MOUNTS_MAX = 1 << 20 };
 
 static int check_place(const char *text, struct cordon_error *err)
 {
@@ -45,9 +53,137 @@ static int check_groups(struct cordon_error *err)
 		       : 0;
 }
 
+/* ---- where it may be written ---- */
+
+/* Where the grants' and disks' names lead, as the kernel tells of mounts. */
+struct places {
+	struct strv granted, disks;
+};
+
+static int resolve(struct strv *to, const char *path)
+{
+	auto_free char *real = realpath(path, NULL);
+
+	return strv_add(to, real ? real : path);
+}
+
+static int find_places(const struct stream_job *job, struct places *ret)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < job->grants.n; i++) {
+		const char *path = strchr(job->grants.v[i], ' '); /* "rwx /tmp" */
+
+		r = path ? resolve(&ret->granted, path + 1) : -EINVAL;
+	}
+	for (size_t i = 0; r == 0 && i < job->disks.n; i++)
+		r = resolve(&ret->disks, job->disks.v[i]);
+	return r;
+}
+
+/* The innermost place that is granted and contains the path. */
+static const char *innermost(const struct places *p, const char *path)
+{
+	const char *best = "/";
+
+	for (size_t i = 0; i < p->granted.n; i++)
+		if (strlen(p->granted.v[i]) > strlen(best) && path_is_within(path, p->granted.v[i]))
+			best = p->granted.v[i];
+	return best;
+}
+
+static bool is_disk(const struct places *p, const char *path)
+{
+	for (size_t i = 0; i < p->disks.n; i++)
+		if (strcmp(p->disks.v[i], path) == 0)
+			return true;
+	return false;
+}
+
+/* What an engine lays below /dev itself; an image's volume is on a disk. */
+static bool is_device_type(const char *type)
+{
+	static const char *const types[] = { "tmpfs", "devtmpfs", "devpts", "mqueue" };
+
+	for (size_t i = 0; i < ARRAY_LEN(types); i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
+/* One line: "36 35 98:0 /root /point options… - type source options". */
+static bool may_lie(const struct places *p, char *line)
+{
+	char *type = strstr(line, " - "), *point = line, *to, *from;
+	const char *place;
+
+	for (int i = 0; i < 4 && point; i++)
+		point = strchr(point, ' ') ? strchr(point, ' ') + 1 : NULL;
+	if (!type || !point || point > type)
+		return false;
+	type += 3;
+	type[strcspn(type, " ")] = '\0';
+	point[strcspn(point, " ")] = '\0';
+	for (to = from = point; *from; to++) { /* "\\040" is a blank */
+		unsigned code;
+
+		if (*from == '\\' && sscanf(from + 1, "%3o", &code) == 1 && strlen(from) >= 4) {
+			*to = (char)code;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+	place = innermost(p, point);
+	if (strcmp(place, "/dev") == 0)
+		return is_device_type(type);
+	return strcmp(place, point) == 0 || !is_disk(p, place);
+}
+
+/* The uppermost of what lies there is memory of the box's own size. */
+static bool is_memory(const char *path)
+{
+	struct statfs fs;
+
+	return statfs(path, &fs) == 0 && (uint64_t)fs.f_type == TMPFS_MAGIC;
+}
+
+static int check_mounts(const struct places *p, char *text, struct cordon_error *err)
+{
+	const char *where = NULL;
+	char *line;
+
+	for (size_t i = 0; i < p->disks.n; i++)
+		if (!is_memory(p->disks.v[i]))
+			where = p->disks.v[i];
+	while (!where && (line = strsep(&text, "\n")))
+		if (*line && !may_lie(p, line))
+			where = "a place of the box's own";
+	if (!where)
+		return 0;
+	cordon_fail(err, CORDON_DENIED, 0, "the image has a volume in %s", where);
+	return fail_hint(err, "what is written there would not be within limits.disk; use another image");
+}
+
+static int check_writable(const struct stream_job *job, struct cordon_error *err)
+{
+	auto_free char *text = NULL;
+	struct places places = { 0 };
+	ssize_t r = fd_load_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTS_MAX, &text);
+	int status;
+
+	r = r < 0 ? r : find_places(job, &places);
+	status = r < 0 ? cordon_fail(err, CORDON_SYSTEM, (int)-r, "look at the container's mounts")
+		       : check_mounts(&places, text, err);
+	strv_done(&places.granted);
+	strv_done(&places.disks);
+	return status;
+}
+
 int inner_check_places(const struct inner *n, struct cordon_error *err)
 {
-	if ((n->job.flags & STREAM_IMAGE_ENV) && check_groups(err) < 0)
+	if ((n->job.flags & STREAM_IMAGE_ENV) && (check_groups(err) < 0 || check_writable(&n->job, err) < 0))
 		return -1;
 	for (size_t i = 0; i < n->job.checks.n; i++)
 		if (check_place(n->job.checks.v[i], err) < 0)

@@ -1,0 +1,44 @@
+#!/bin/bash
+# What an image says of itself leads nobody past the limits: volumes lie on the daemon's disk, and an image may ask for one in /tmp, in the home,
+# in /dev, or at the end of a link.
+. "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/daemon.sh"
+levels container
+need curl dockerd
+need_root
+docker_start "$WORK" || skip_all "dockerd does not start here: $(tail -n 3 "$WORK/docker.log")"
+defer eval 'daemon_stop "$DOCKER_PID" "$WORK"'
+SOCKET=$WORK/docker.sock
+
+image() { # NAME CHANGE: the test image with one line of a Dockerfile more
+	api "$SOCKET" POST "/images/create?fromSrc=-&repo=$1&changes=$2" -f -H "Content-Type: application/x-tar" -T "$WORK/image.tar" >/dev/null
+}
+box() { "$CORDON" run --engine docker --image "$@"; }
+
+mkdir "$WORK/root"
+tar -C "$WORK/root" -xf "$(image_tar)"
+mkdir -p "$WORK/root/data" "$WORK/root/tmp/x"
+ln -s tmp "$WORK/root/link"
+chmod 777 "$WORK/root/data" "$WORK/root/tmp/x"
+tar -C "$WORK/root" --owner=0 --group=0 -cf "$WORK/image.tar" .
+
+image plain ENV%20A=b
+is "$(box plain -- sh -c 'stat -f -c %T /tmp; touch /tmp/x/f && echo $A' 2>&1)" "tmpfs
+touch: cannot touch '/tmp/x/f': No such file or directory" "control: /tmp is the box's own"
+image data VOLUME%20/data
+is "$(box data -- sh -c 'test -w /data && touch /data/f 2>/dev/null || echo shut')" shut "a volume elsewhere is there, and nobody writes to it"
+for place in /tmp/x /home/agent/x /dev/x /link/x; do
+	image volume "VOLUME%20$place"
+	refused "a volume at $place" box volume -- true
+	like "$(box volume -- true 2>&1)" "the image has a volume in" "for that reason"
+done
+rmdir "$WORK/root/tmp/x"
+rmdir "$WORK/root/tmp" && ln -s data "$WORK/root/tmp"
+tar -C "$WORK/root" --owner=0 --group=0 -cf "$WORK/image.tar" .
+image linked VOLUME%20/data
+for _ in 1 2 3 4 5 6; do # which of the two the daemon lays on top is its own choice, each time
+	box linked -- stat -f -c %T /tmp 2>&1
+done | sort -u >"$WORK/said"
+refused "/tmp that is a link to a volume is memory, or no box" grep -vE '^tmpfs$|the image has a volume in|^hint' "$WORK/said"
+is "$(api "$SOCKET" GET /volumes | grep -o '"Volumes":[^,]*')" '"Volumes":[]' "and no volume is left"
+done_testing
