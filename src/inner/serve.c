@@ -202,6 +202,9 @@ static void reap(struct inner *n, int flags)
 			n->payload_gone = true;
 			n->status = status;
 		}
+		/* At the end: in gVisor a fork can slip through a kill, and would be waited for. Its parent cannot. */
+		if (!(flags & WNOHANG))
+			(void)kill(-1, SIGKILL);
 	}
 }
 
