@@ -65,6 +65,16 @@ for i in range(20):
     if os.fork() == 0: time.sleep(2); os._exit(0)'
 	# gVisor counts them itself, and tells nobody but who asks for one more
 	is "$(field status) $(field limit)" "$(gvisor && echo 'error ' || echo resource_exceeded processes)" "processes"
+	result --timeout 30s -- python3 -c 'import os, time
+for i in range(8):
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            try:
+                if os.fork(): os._exit(0)
+            except OSError: pass
+            time.sleep(0.001)'
+	is "$(field status) $(field exit_code)" "success 0" "what goes on forking ends with the payload"
 	result --disk 1M --tmp 256K -- sh -c 'head -c 4M /dev/zero >/tmp/x'
 	is "$(field status) $(field limit)" "resource_exceeded disk" "disk"
 	result -- no-such-program
