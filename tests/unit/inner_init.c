@@ -519,6 +519,18 @@ static void test_hostile(void)
 	finish(&t);
 }
 
+/* In an image's container. This host's /tmp and /dev are as they are. */
+static struct stream_job new_image_job(const char *line)
+{
+	struct stream_job job = new_job(line);
+
+	job.flags |= STREAM_IMAGE_ENV;
+	strv_done(&job.disks);
+	free(job.grants.v[2]);
+	job.grants.v[2] = strdup("rwd /dev/null");
+	return job;
+}
+
 static void test_image(void)
 {
 	struct stream_job job = new_job("echo $PATH $LANG $IMAGE $HOME");
@@ -528,12 +540,16 @@ static void test_image(void)
 	ok(start(&t, job) && hear(&t, 'x', 5000), "variables");
 	is_str(t.out.data, "/usr/bin:/bin\n", "of whoever started init are not the payload's");
 	finish(&t);
-	job = new_job("echo $PATH $LANG $IMAGE $HOME");
-	job.flags |= STREAM_IMAGE_ENV;
+	job = new_image_job("echo $PATH $LANG $IMAGE $HOME");
 	free(job.env.v[0]);
 	job.env.v[0] = strdup("HOME=/home/agent");
 	ok(start(&t, job) && hear(&t, 'x', 5000), "an image's");
 	is_str(t.out.data, "/nowhere/of/the/image:/usr/bin:/bin image its own /home/agent\n", "lie under its own");
+	finish(&t);
+	job = new_image_job("echo there");
+	(void)strv_add(&job.disks, "/proc");
+	ok(start(&t, job) && hear(&t, 'x', 5000) && t.error.code == CORDON_DENIED && !t.out.data,
+	   "a private directory that is no memory is refused");
 	finish(&t);
 	if (stat("/usr", &st) < 0)
 		abort();
