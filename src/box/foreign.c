@@ -278,6 +278,11 @@ static void from_driver(struct foreign *f)
 
 /* ---- the front ---- */
 
+static bool is_wish_to_end(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
 static void from_front(struct foreign *f)
 {
 	int fds[LINK_JOB_FDS], r;
@@ -295,6 +300,9 @@ static void from_front(struct foreign *f)
 		f->pending[0].len = f->pending[1].len = 0;
 		fd_close(&f->outputs[0]);
 		fd_close(&f->outputs[1]);
+		foreign_end(f);
+	} else if (m.type == LINK_SIGNAL && !f->is_created && is_wish_to_end(m.signal)) {
+		f->report->cancelled = true; /* nobody is there yet who could hear it, and a daemon may take its time */
 		foreign_end(f);
 	} else if (m.type == LINK_SIGNAL) {
 		foreign_signal(f, m.signal);

@@ -51,7 +51,7 @@ random_kills() {
 		"$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --rw "$WORK/rw:/work" --protect .new/ -- sleep 4322 >/dev/null 2>&1 &
 		pid=$!
 		sleep "0.$((RANDOM % 80 + 10))"
-		keeper=$(pgrep -P "$pid") driver=$(pgrep -P "${keeper:-0}")
+		keeper=$(pgrep -P "$pid") driver=$([ -z "$keeper" ] || pgrep -P "$keeper")
 		case $((i % 4)) in 0) victims=$pid ;; 1) victims=$keeper ;; 2) victims=$driver ;; 3) victims="$pid $keeper $driver" ;; esac
 		# shellcheck disable=SC2086 # a list of pids
 		kill -9 $victims 2>/dev/null
