@@ -80,7 +80,7 @@ engines_image() { # SOCKET
 engines_daemon() {
 	local engine=$1 socket=$2
 	shift 2
-	"$@" >"$work/$engine.log" 2>&1 </dev/null &
+	env -C "$work" "$@" >"$work/$engine.log" 2>&1 </dev/null &
 	engines_daemons+=("$!")
 	if ! engines_wait "$socket" "$!" || ! engines_image "$socket"; then
 		say "  ENGINE $engine IS NOT MEASURED: its daemon does not work here"

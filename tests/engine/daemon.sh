@@ -55,7 +55,8 @@ docker_start() { # DIR
 
 podman_start() { # DIR
 	export CONTAINER_HOST=unix://$1/podman.sock
-	env -u CONTAINER_HOST podman --root "$1/podman" --runroot "$1/podman-run" --runtime "$(command -v runc || command -v crun)" --cgroup-manager cgroupfs \
+	# conmon makes a file "oom" where it stands
+	env -u CONTAINER_HOST -C "$1" podman --root "$1/podman" --runroot "$1/podman-run" --runtime "$(command -v runc || command -v crun)" --cgroup-manager cgroupfs \
 		system service --time=0 "unix://$1/podman.sock" >>"$1/podman.log" 2>&1 &
 	PODMAN_PID=$!
 	daemon_wait "$PODMAN_PID" "$1/podman.sock" && image_load "$1/podman.sock"

@@ -244,7 +244,7 @@ def load_image(sock):
 def start_daemon(name, command, sock):
     if os.path.exists(sock):
         os.unlink(sock)
-    daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open(WORK + "/%s.log" % name, "w"), stderr=subprocess.STDOUT)
+    daemon = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=open(WORK + "/%s.log" % name, "w"), stderr=subprocess.STDOUT, cwd=WORK)
     if not until(lambda: daemon.poll() is not None or os.path.exists(sock), 40) or daemon.poll() is not None:
         return None
     try:
