@@ -67,6 +67,42 @@ static int flag_split(struct flag_word *w, const char *arg, struct cordon_error 
 	return 0;
 }
 
+/* What Docker's users type, and what it is here. */
+static const struct {
+	const char *theirs, *ours;
+} translations[] = {
+	{ "--volume", "mounts are --ro HOST[:DEST] and --rw HOST[:DEST]" },
+	{ "--mount", "mounts are --ro HOST[:DEST] and --rw HOST[:DEST]" },
+	{ "--network", "it is --net none|allow|open, and --allow HOST for each host" },
+	{ "-it", "it is --tty (-t); standard input is passed on always" },
+	{ "-ti", "it is --tty (-t); standard input is passed on always" },
+	{ "-i", "standard input is passed on always; a terminal is --tty" },
+	{ "--interactive", "standard input is passed on always; a terminal is --tty" },
+	{ "-e", "variables are --env NAME=VALUE" },
+	{ "-w", "it is --workdir PATH" },
+	{ "-m", "it is --memory SIZE" },
+	{ "-u", "the payload is never root; --user NAME is what it is called" },
+	{ "--pids-limit", "it is --pids NUMBER" },
+	{ "--read-only", "the root is read-only always" },
+	{ "--rm", "nothing of a box outlives its run: leave it out" },
+	{ "--name", "boxes have no names: nothing of one outlives its run" },
+	{ "-d", "a run is not detached: `&`, or boxes that live, in the library" },
+	{ "--detach", "a run is not detached: `&`, or boxes that live, in the library" },
+	{ "--publish", "nothing from outside reaches into a box" },
+	{ "--entrypoint", "an image's entry point is not used: name the command" },
+	{ "--privileged", "there is no such box" },
+	{ "--cap-add", "there is no such box: the payload has no capabilities" },
+	{ "--security-opt", "there is no such box: the filter is always on; --syscalls strict narrows it" },
+};
+
+static const char *translate(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_LEN(translations); i++)
+		if (strcmp(translations[i].theirs, name) == 0)
+			return translations[i].ours;
+	return NULL;
+}
+
 static int flag_unknown(const char *name, enum cli_scope scope, struct cordon_error *err)
 {
 	struct cli_nearest nearest = { .word = name };
@@ -80,6 +116,8 @@ static int flag_unknown(const char *name, enum cli_scope scope, struct cordon_er
 		if (flags[i].scope & scope)
 			cli_nearest_offer(&nearest, flags[i].name);
 	cordon_fail(err, CORDON_INVALID, 0, "no such flag: %s", name);
+	if ((scope & SCOPE_JOB) && translate(name))
+		return fail_hint(err, "%s", translate(name));
 	if (nearest.best)
 		return fail_hint(err, "did you mean %s?", nearest.best);
 	return fail_hint(err, "--help lists them%s",
@@ -166,6 +204,17 @@ static int take_flag(struct cli_request *r, enum cli_scope scope, char **argv, i
 	return flag_unknown(w.name, scope, err);
 }
 
+/* `-v /src:/dst`, as Docker has it: the path would be taken for the command. */
+static int check_volume(const char *flag, const char *next, struct cordon_error *err)
+{
+	const char *colon = next ? strchr(next, ':') : NULL;
+
+	if (strcmp(flag, "-v") != 0 || !colon || colon[1] != '/' || !strchr("/.~", next[0]))
+		return 0;
+	cordon_fail(err, CORDON_INVALID, 0, "-v is --verbose, and '%.200s' looks like a mount", next);
+	return fail_hint(err, "mounts are --ro %.200s and --rw %.200s", next, next);
+}
+
 /* ---- the whole line ----------------------------------------------------------------------------------- */
 
 int cli_parse(struct cli_request *r, enum cli_scope scope, int argc, char **argv, struct cordon_error *err)
@@ -179,7 +228,7 @@ int cli_parse(struct cli_request *r, enum cli_scope scope, int argc, char **argv
 			return 0;
 		}
 		if (argv[i][0] == '-' && argv[i][1]) {
-			if (take_flag(r, scope, argv, &i, err) < 0)
+			if (check_volume(argv[i], argv[i + 1], err) < 0 || take_flag(r, scope, argv, &i, err) < 0)
 				break;
 		} else if (scope == SCOPE_RUN) {
 			r->rest = argv + i;

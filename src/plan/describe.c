@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *level_text(const struct cordon_plan *p)
 {
@@ -66,6 +67,20 @@ static void text_list(struct str *s, const char *title, const struct strv *list)
 		str_addf(s, "  %s\n", list->v[i]);
 }
 
+static void text_words(struct str *s, const char *title, const struct strv *words)
+{
+	for (size_t i = 0; i < words->n; i++)
+		str_addf(s, "%s%s", i ? " " : title, words->v[i]);
+}
+
+static void text_rule(struct str *s, const struct net_rule *rule)
+{
+	str_addf(s, "  %s", rule->text);
+	text_words(s, ", only ", &rule->methods);
+	text_words(s, rule->methods.n ? " of " : ", only ", &rule->paths);
+	str_addf(s, "%s%s\n", rule->secret ? " with secret " : "", rule->secret ? rule->secret : "");
+}
+
 static void text_network(struct str *s, const struct cordon_plan *p)
 {
 	const struct net_rules *rules = &p->network.config.rules;
@@ -79,11 +94,23 @@ static void text_network(struct str *s, const struct cordon_plan *p)
 		 rules->mode == NET_OPEN ? "open" : "by name", rules->read_only ? ", only to read" : "",
 		 rules->allow_private ? "allowed" : "refused", p->network.config.connections);
 	for (size_t i = 0; i < rules->n; i++)
-		str_addf(s, "  %s%s%s\n", rules->v[i].text, rules->v[i].secret ? " with secret " : "",
-			 rules->v[i].secret ? rules->v[i].secret : "");
+		text_rule(s, &rules->v[i]);
 	if (p->network.intercepts)
 		str_add(s, "  TLS is looked into where a rule speaks of methods, paths or a secret: the box trusts an "
 			   "authority of its own\n");
+}
+
+/* Where the engine makes no user namespace, there is one id, inside and outside. */
+static void text_user(struct str *s, const struct cordon_plan *p)
+{
+	str_addf(s, "user     %s ", p->user);
+	if (p->engine->layers & LAYER_BIT(USERNS))
+		str_addf(s, "(uid %d inside, %s)\n", PLAN_UID,
+			 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
+	else if (p->as_root)
+		str_add(s, "(an unprivileged id of its own, the same inside and on the host)\n");
+	else
+		str_addf(s, "(uid %u, the caller's own, the same inside and on the host)\n", (unsigned)geteuid());
 }
 
 static void text_layers(struct str *s, const struct cordon_plan *p)
@@ -103,8 +130,7 @@ static void text_layers(struct str *s, const struct cordon_plan *p)
 	str_addf(s, "syscalls %s%s%s; refused ones are %s\n", p->seccomp.strict ? "strict" : "default",
 		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "",
 		 p->engine->tells_denials ? "reported" : "not reported: the engine cannot");
-	str_addf(s, "user     %s (uid %d inside, %s)\n", p->user, PLAN_UID,
-		 p->as_root ? "an unprivileged id of its own on the host" : "the caller's own id on the host");
+	text_user(s, p);
 	text_network(s, p);
 }
 
