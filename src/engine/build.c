@@ -43,6 +43,8 @@ static int open_engine(struct build *b, const char *engine, struct cordon_error 
 		return open_one(b, engine, err);
 	if (open_one(b, "docker", err) == 0 || open_one(b, "podman", NULL) == 0)
 		return 0;
+	if (err->errnum == EACCES)
+		return -1; /* Docker is there, and the hint says how one is let in */
 	return fail_hint(
 		err, "start Docker or Podman's service (podman system service), or set DOCKER_HOST or CONTAINER_HOST");
 }

@@ -278,8 +278,12 @@ int docker_pull(struct docker_api *api, const char *image, struct cordon_error *
 		return docker_fail_curl(api, code, err);
 	if (status == 200 && !*why)
 		return 0;
-	cordon_fail(err, CORDON_NOT_FOUND, 0, "the image %s is not there and could not be pulled: %s", image, why);
-	return fail_hint(err, "load it (%s load or import), or give this host a way to its registry", api->d->engine);
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "the image %s is not there and could not be pulled: %s", image, why);
+	return fail_hint(
+		err,
+		"load it (%s load or import), or give this host a way to its registry; what `cordon image ls` lists "
+		"is cordon's own, for boxes without --engine",
+		api->d->engine);
 }
 
 /* ---- the first request ---- */

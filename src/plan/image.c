@@ -16,12 +16,30 @@
 /* Somebody may replace the image between its record and its root: then there is a newer record. */
 enum { TRIES = 5 };
 
+/* A box without its root is our failure, not a command that was not found. */
+static int missing(const char *name, struct cordon_error *err)
+{
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "there is no image '%s'", name);
+	return fail_hint(
+		err,
+		"`cordon image ls` lists them; `cordon image pull %s` or `cordon image import FILE %s` brings it; "
+		"Docker's and Podman's own are with --engine",
+		name, name);
+}
+
 static int open_image(struct cordon_plan *plan, int store, const char *name, struct cordon_error *err)
 {
+	struct cordon_error why = { 0 };
+
 	for (int i = 0; i < TRIES; i++) {
 		store_image_done(&plan->image);
-		if (store_find(store, name, &plan->image, err) < 0)
+		if (store_find(store, name, &plan->image, &why) < 0 && why.code == CORDON_NOT_FOUND)
+			return missing(name, err);
+		if (why.code != CORDON_OK) {
+			if (err)
+				*err = why;
 			return -1;
+		}
 		plan->root_fd = store_open_root(store, &plan->image);
 		if (plan->root_fd != -ESTALE)
 			break;
@@ -63,10 +81,8 @@ int plan_resolve_image(struct cordon_plan *plan, const char *name, struct cordon
 	if (!config->images_dir)
 		return cordon_fail(err, CORDON_INVALID, 0, "there is no place for images: HOME is not set");
 	r = store_enter(config->images_dir, &store, err);
-	if (r == -ENOENT) {
-		cordon_fail(err, CORDON_NOT_FOUND, 0, "there is no image '%s'", name);
-		return fail_hint(err, "`cordon image import FILE %s` makes one", name);
-	}
+	if (r == -ENOENT)
+		return missing(name, err);
 	if (r < 0 || open_image(plan, store, name, err) < 0)
 		return -1;
 	r = fd_real_path(plan->root_fd, real, sizeof(real));

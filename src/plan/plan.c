@@ -101,6 +101,12 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 
 		if (layer < 0)
 			return cordon_fail(err, CORDON_INVALID, 0, "require: no layer '%s'", require->v[i]);
+		if (!(plan->engine->layers & (1u << layer))) {
+			cordon_fail(err, CORDON_UNAVAILABLE, 0,
+				    "required layer '%s' cannot be had: engine '%s' does not give it", require->v[i],
+				    plan->engine->name);
+			return fail_hint(err, "leave it out of `require`, or use --engine native");
+		}
 		if ((layer == LAYER_CGROUP && plan->limits_by_watch) || !(plan->layers & (1u << layer))) {
 			cordon_fail(err, CORDON_UNAVAILABLE, 0, "required layer '%s' cannot be had%s%s", require->v[i],
 				    layer == LAYER_CGROUP ? ": " : "", layer == LAYER_CGROUP ? plan->cgroup.why : "");

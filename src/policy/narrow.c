@@ -30,6 +30,14 @@ int narrow_denied(const struct cordon_policy *p, enum option_id id, const char *
 	cordon_fail(err, CORDON_DENIED, 0, "%s: '%.300s' was asked for, but %s", options[id].key, asked,
 		    s.data ? s.data : "it is not allowed");
 	fail_step(err, "narrow");
+	if (id == OPT_ENGINE) {
+		bool has_images = strcmp(asked, "docker") == 0 || strcmp(asked, "podman") == 0;
+
+		return fail_hint(
+			err,
+			"a request can only repeat the policy's; write one of your own: extends: POLICY, engine: %s%s",
+			asked, has_images ? ", files: {root: \"image:NAME\"}" : "");
+	}
 	return fail_hint(err, "a request can only take away from the policy; %s is set by: %s", options[id].key,
 			 origin ? origin : "default");
 }

@@ -89,7 +89,7 @@ static ssize_t load_record(int store, const char *name, const char *suffix, char
 static int not_found(const char *name, struct cordon_error *err)
 {
 	cordon_fail(err, CORDON_NOT_FOUND, 0, "there is no image '%s'", name);
-	return fail_hint(err, "`cordon image ls` lists them; `cordon image import FILE %s` makes one", name);
+	return fail_hint(err, "`cordon image ls` lists them; those of Docker and Podman are not among them");
 }
 
 int store_find(int store, const char *name, struct store_image *ret, struct cordon_error *err)

@@ -25,11 +25,11 @@ import os, pty, sys
 pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))' "$CORDON" run --engine docker --image "$CORDON_ENGINE_IMAGE" -- true >"$WORK/told" </dev/null
 	like "$(cat "$WORK/told")" "ull" "how it goes is told on a terminal"
 	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:missing
-	status 127 "an image that no registry has" box -- true
+	status 125 "an image that no registry has" box -- true
 	like "$ERR" "could not be pulled: ..*load it" "is an error with the remedy"
 	exec 8>&-
 	CORDON_ENGINE_IMAGE=127.0.0.1:1/x
-	status 127 "a registry that cannot be reached" box -- true
+	status 125 "a registry that cannot be reached" box -- true
 	like "$ERR" "connection refused" "is told"
 	unlike "$ERR" $'\r' "and no progress where there is no terminal"
 	CORDON_ENGINE_IMAGE=$DAEMON_IMAGE

@@ -12,6 +12,17 @@ for engine in docker podman; do
 done
 status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
 is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" native "control: our own is there"
+# ---- what an engine cannot give is said to be the engine's ----
+status 125 "--require userns of docker" "$CORDON" run --engine docker --image x --require userns -- true
+like "$ERR" "engine 'docker' does not give it" "is refused by name"
+status 125 "another engine than a preset's" "$CORDON" run --policy strict --engine docker --image x -- true
+like "$ERR" "extends: POLICY, engine: docker, files: .root: .image:NAME" "is told what to write"
+# ---- an image that is not there is cordon's failure ----
+result --image nosuch -- true
+is "$RESULT_STATUS $(field status) $(field error.code)" "125 failed unavailable" "an image that is not there"
+like "$(field error.hint)" "cordon image pull nosuch.*--engine" "is told where it may come from"
+status 125 "image rm of one that is not there" "$CORDON" image rm nosuch
+unlike "$ERR" "import FILE" "is told nothing of importing"
 # ---- what the installation allows ----
 printf 'version: 1\nengines: [native]\n' >"$WORK/config.yaml"
 status 126 "an engine that the installation does not want" env CORDON_CONFIG="$WORK/config.yaml" "$CORDON" run --engine crun -- true
