@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { DENIALS_SHOWN = 5 };
+enum { DENIALS_SHOWN = 5, FAILURES_SHOWN = 5 };
 
 static const struct limit_words {
 	const char *limit, *text;
@@ -187,6 +187,33 @@ static void add_denials(struct str *s, const struct cordon_result *result)
 	}
 }
 
+/* What the box may reach and did not: what comes from there is no more than the payload's own "could not resolve host". */
+static void add_unreached(struct str *s, const struct cordon_result *result)
+{
+	size_t failed = 0;
+
+	for (size_t i = 0; i < result->network_count; i++) {
+		const struct cordon_connection *c = &result->network[i];
+
+		if (strcmp(c->decision, "failed") != 0 || failed++ >= FAILURES_SHOWN)
+			continue;
+		add_head(s);
+		str_add(s, "network: ");
+		cli_add_clean(s, c->host ? c->host : c->address ? c->address : "?");
+		if (c->port)
+			str_addf(s, ":%u", c->port);
+		str_add(s, ": ");
+		cli_add_clean(s, c->reason && *c->reason ? c->reason : "not reached");
+		if (c->count > 1)
+			str_addf(s, " (%llu times)", (unsigned long long)c->count);
+		str_add_char(s, '\n');
+	}
+	if (failed > FAILURES_SHOWN) {
+		add_head(s);
+		str_addf(s, "and %zu more that were not reached; --json shows them all\n", failed - FAILURES_SHOWN);
+	}
+}
+
 static void add_cut(struct str *s, const struct cordon_result *result, const struct cli_request *request)
 {
 	bool out = result->out.truncated, err = result->err.truncated;
@@ -213,12 +240,14 @@ static void add_degraded(struct str *s, const struct cordon_result *result)
 
 static void add_usage(struct str *s, const struct cordon_result *result)
 {
+	bool foreign = result->engine_version && *result->engine_version;
 	char size[32];
 
 	add_head(s);
-	str_addf(s, "%s in %.1f ms, CPU %.1f ms, memory %s; level %s, limits by %s\n",
+	str_addf(s, "%s in %.1f ms, CPU %.1f ms, memory %s; level %s, %s%slimits by %s\n",
 		 cordon_status_name(result->status), (double)result->wall_us / 1e3, (double)result->cpu_us / 1e3,
 		 str_size(result->memory_peak_bytes, size), result->level ? result->level : "none",
+		 foreign ? result->engine_version : "", foreign ? ", " : "",
 		 result->limit_source ? result->limit_source : "none");
 	if (!result->layers || !result->layers[0])
 		return;
@@ -239,6 +268,8 @@ void cli_summary(const struct cordon_result *result, const struct cli_request *r
 		add_cut(&s, result, request);
 	if (bad || request->verbose)
 		add_denials(&s, result);
+	if (bad || request->verbose)
+		add_unreached(&s, result);
 	add_degraded(&s, result);
 	if (request->verbose)
 		add_usage(&s, result);
