@@ -127,6 +127,7 @@ static void json_engines(struct json *j, const struct report *r)
 		json_string(j, "name", f->engine->name);
 		json_bool(j, "works", f->works);
 		json_string(j, "detail", f->detail);
+		json_string(j, "remedy", f->remedy[0] ? f->remedy : NULL);
 		json_array(j, "layers");
 		for (int layer = 0; layer < LAYER_COUNT; layer++)
 			if (f->engine->layers & (1u << layer))
@@ -213,6 +214,22 @@ static void add_level(struct str *s, const struct level *level)
 		str_addf(s, "%-5s %-16s cannot promise %s\n", "", "", level->cannot_promise[i]);
 }
 
+/* A runtime's limits are cgroups or refused: without any the box needs a policy that asks for none. */
+static void add_engine(struct str *s, const struct report *r, const struct engine_finding *f)
+{
+	bool unheld =
+		f->works && f->engine->makes_root && !f->engine->is_native && strcmp(r->limit_source, "cgroup") != 0;
+
+	str_addf(s, "%-5s %-16s %s%s%s\n",
+		 !f->works ? "no"
+		 : unheld  ? "warn"
+			   : "ok",
+		 f->engine->name, f->detail, f->works && lacks_network(f->engine) ? "; without a network" : "",
+		 unheld ? "; limits cannot be held: no cgroup is delegated" : "");
+	if (f->remedy[0])
+		str_addf(s, "%-5s %-16s remedy: %s\n", "", "", f->remedy);
+}
+
 static char *as_text(const struct report *r)
 {
 	struct str s = { 0 };
@@ -227,9 +244,7 @@ static char *as_text(const struct report *r)
 		add_level(&s, &r->levels[i]);
 	str_add(&s, "\nengines\n");
 	for (size_t i = 0; i < engine_count; i++)
-		str_addf(&s, "%-5s %-16s %s%s\n", r->engines[i].works ? "ok" : "no", r->engines[i].engine->name,
-			 r->engines[i].detail,
-			 r->engines[i].works && lacks_network(r->engines[i].engine) ? "; without a network" : "");
+		add_engine(&s, r, &r->engines[i]);
 	str_addf(&s, "\nlimits come from %s\n",
 		 strcmp(r->limit_source, "cgroup") == 0 ? "cgroups"
 							: "rlimits and polling (watch); --require cgroup refuses that");

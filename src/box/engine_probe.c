@@ -17,24 +17,6 @@
 
 enum { ASK_MS = 3000, PROBE_MS = 8000 };
 
-/* As the driver looks for it: PATH, then where systems put it. */
-static bool find_program(const char *name, char *buf, size_t size)
-{
-	const char *path = getenv("PATH");
-	auto_free char *all =
-		str_printf("%s:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", path ? path : "");
-
-	for (const char *at = all; at && *at;) {
-		size_t n = strcspn(at, ":");
-
-		if (n && *at == '/' && (size_t)snprintf(buf, size, "%.*s/%s", (int)n, at, name) < size &&
-		    access(buf, X_OK) == 0)
-			return true;
-		at += n + (at[n] == ':');
-	}
-	return false;
-}
-
 /* The first line of `PROGRAM --version` has it: "crun version 1.8.1". */
 static void ask_version(const char *program, char *ret, size_t size)
 {
@@ -63,6 +45,8 @@ static void ask_version(const char *program, char *ret, size_t size)
 	word = strstr(text, "version ");
 	if (word)
 		snprintf(ret, size, "%.*s", (int)strcspn(word + 8, " \n"), word + 8);
+	if (!*ret)
+		snprintf(ret, size, "unknown version");
 }
 
 /* A container of an ordinary user has two ids, where we make its root. */
@@ -87,10 +71,13 @@ static void probe_daemon(const struct engine *e, const char *driver, struct engi
 	if (hint && *hint)
 		hint[strcspn(hint, "\n")] = '\0';
 	if (ret->works)
-		snprintf(ret->detail, sizeof(ret->detail), "%s, %.200s", e->about, said);
+		snprintf(ret->detail, sizeof(ret->detail), "%s, %.200s", e->about,
+			 said && *said ? said : "unknown version");
 	else
-		snprintf(ret->detail, sizeof(ret->detail), "%s: %.250s%s%.200s", e->about,
-			 said && *said ? said : "it does not answer", hint && *hint ? "; " : "", hint ? hint : "");
+		snprintf(ret->detail, sizeof(ret->detail), "%s: %.250s", e->about,
+			 said && *said ? said : "it does not answer");
+	if (!ret->works)
+		snprintf(ret->remedy, sizeof(ret->remedy), "%.200s", hint ? hint : "");
 }
 
 static void probe_one(const struct engine *e, struct engine_finding *ret)
@@ -104,8 +91,10 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 		snprintf(ret->detail, sizeof(ret->detail), "%s", e->about);
 	} else if (!e->makes_root && driver && init) {
 		probe_daemon(e, driver, ret);
-	} else if (!find_program(e->name, program, sizeof(program))) {
+	} else if (!engine_find_program(e->name, program, sizeof(program))) {
 		snprintf(ret->detail, sizeof(ret->detail), "%s: not installed", e->about);
+		snprintf(ret->remedy, sizeof(ret->remedy), "install %s (Debian and Ubuntu: apt-get install %s)",
+			 e->name, e->name);
 	} else {
 		ask_version(program, version, sizeof(version));
 		ret->works = has_ids(e) && driver && init;
@@ -113,6 +102,13 @@ static void probe_one(const struct engine *e, struct engine_finding *ret)
 			 !driver || !init ? ": its driver or cordon-init is missing"
 			 : ret->works     ? ""
 					  : ": a user needs subordinate ids (/etc/subuid, /etc/subgid, newuidmap)");
+		if (!driver || !init)
+			snprintf(ret->remedy, sizeof(ret->remedy),
+				 "`make install` puts %s and cordon-init into libexec/cordon", e->driver);
+		else if (!ret->works)
+			snprintf(ret->remedy, sizeof(ret->remedy),
+				 "install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids "
+				 "100000-165535 USER");
 	}
 }
 

@@ -261,7 +261,7 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "call %s", o->program);
 	if (o->d->exited.oom) {
 		cordon_fail(err, CORDON_SYSTEM, 0, "limits.memory is too small for %s to start in", o->d->engine);
-		return fail_hint(err, "give the box more memory");
+		return fail_hint(err, "give the box more memory: 64M does for %s", o->d->engine);
 	}
 	if (WIFSIGNALED(r))
 		return cordon_fail(err, CORDON_SYSTEM, 0, "%s was killed by signal %d: %s", o->d->engine, WTERMSIG(r),

@@ -192,7 +192,10 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 static char *describe_text(const struct cordon_plan *p)
 {
 	struct str s = { 0 };
+	char why[512];
 
+	if (engine_is_missing(p->engine, why, sizeof(why)))
+		str_addf(&s, "not available here: %s\n", why);
 	text_layers(&s, p);
 	text_limits(&s, p);
 	text_files(&s, p);
@@ -290,10 +293,12 @@ static void json_network(struct json *j, const struct cordon_plan *p)
 static char *describe_json(const struct cordon_plan *p)
 {
 	struct json j = { .pretty = true };
+	char why[512];
 
 	json_object(&j, NULL);
 	json_string(&j, "level", level_text(p));
 	json_string(&j, "engine", p->engine->name);
+	json_string(&j, "unavailable", engine_is_missing(p->engine, why, sizeof(why)) ? why : NULL);
 	json_layers(&j, "layers", p->layers);
 	json_layers(&j, "degraded", p->degraded);
 	json_layers(&j, "may_degrade", p->may_degrade);

@@ -33,6 +33,11 @@ enum { ENGINES_MAX = 6 };
 extern const struct engine engines[ENGINES_MAX]; /* in the order of enum policy_engine */
 extern const size_t engine_count;
 
+/* A program as the driver looks for it: PATH, then where systems put it. */
+bool engine_find_program(const char *name, char *buf, size_t size);
+/* By looking alone; *ret_why says it. That nothing is missing does not mean that it works: `cordon doctor` asks it. */
+bool engine_is_missing(const struct engine *e, char *ret_why, size_t size);
+
 int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err);
 /* How a box gets its network; and this one. */
 enum engine_network engine_network(const struct engine *e, bool as_root);

@@ -33,7 +33,7 @@ like "$(row attempt 192.0.2.10 443 reason)" UDP "and UDP"
 expect "refusals are denials" 'denials=~dns files.example.com' 'denials=~--allow files.example.com' 'denials=~api.example.com:8080'
 unlike "$(field denials)" 'nx.example.com' "what was allowed and failed is none"
 # and on standard error, where the run did not end well
-net_box() { box "$@" 2>&1 >/dev/null; }
+net_box() { { box "$@" >/dev/null; } 2>&1; }
 said=$(net_box --allow nx.example.com:443 -- curl -sS -m 5 https://nx.example.com/)
 like "$said" 'cordon: network: nx.example.com:443: resolving nx.example.com: .*does not exist' "it is told to a person, too"
 unlike "$(net_box --quiet --allow nx.example.com:443 -- curl -sS -m 5 https://nx.example.com/)" 'cordon:' "but not with --quiet"

@@ -9,6 +9,9 @@ for engine in docker podman; do
 	like "$ERR" "its own images" "is refused"
 	status 125 "--engine $engine without its daemon" env DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" run --engine $engine --image x -- true
 	like "$ERR" "start it" "is told the remedy"
+	status 0 "its plan" env DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" plan --engine $engine --image x -- true
+	like "$OUT" "not available here: the daemon of $engine at /nowhere" "says so"
+	like "$(DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" doctor)" "no +$engine [^"$'\n'"]*"$'\n'" +remedy: start it" "doctor has the remedy on a line of its own"
 done
 status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
 is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" native "control: our own is there"
