@@ -35,6 +35,9 @@ for kind, body in blocks:
     for command, said in re.findall(r"^\$ (cordon .*?(?:\\\n.*?)*)\n((?:(?!\$ ).*\n)*)", body, re.M):
         if "cordon plan" in command and me != "root":
             said = "\n".join(l for l in said.splitlines() if not re.match("(layers|user|limits) ", l)) + "\n"  # those are root's
+        engine = re.search(r"--engine (\w+)", command)  # an ordinary user's needs more than a program
+        if engine and (me != "root" or not shutil.which(engine[1], path=os.environ["PATH"] + ":/usr/sbin:/sbin")):
+            continue
         if "~/.ssh" in command or "--memory 64M" in command and me != "root" or "bad.yaml" in command or "curl" in command and not shutil.which("curl"):
             continue
         p = subprocess.run(["bash", "-c", command.replace("cordon ", f"{cordon} ", 1)], capture_output=True, text=True, timeout=60,
