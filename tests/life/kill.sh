@@ -74,7 +74,6 @@ mkdir "$WORK/project"
 flags=(--timeout 20s)
 [ "$LEVEL" = container ] && flags+=(--rw "$WORK/project:/project" --protect .git/config)
 payload=(sh -c 'sleep 0.01; (sleep 30 &) ; sleep 0.02')
-mounts() { grep -c . /proc/self/mountinfo; }
 mounts_before=$(mounts)
 kinds=(keeper init front keeper+front keeper+init keeper+init+front)
 if [ "$LEVEL" = process ]; then

@@ -28,3 +28,5 @@ no_such() {
 		[ ! -e "/proc/$pid" ] || return 1
 	done
 }
+# mounts: how many there are, but for those of other tests and their daemons
+mounts() { grep -vcE '/cordon-(test|image)\.|/cordon/shelf' /proc/self/mountinfo; }
