@@ -223,6 +223,38 @@ int docker_ask(struct docker_api *api, const char *method, const char *path, con
 	return code == CURLE_OK ? 0 : docker_fail_curl(api, code, err);
 }
 
+/* What helps against what daemons say; %s is the engine. */
+static int hint_for(const struct docker_api *api, const char *text, struct cordon_error *err)
+{
+	static const struct {
+		const char *said, *hint;
+	} rows[] = {
+		{ "no space left", "its disk is full: %s system prune frees what is not used" },
+		{ "disk quota", "its disk is full: %s system prune frees what is not used" },
+		{ "bind source path does not exist",
+		  "%s must see this host's files: it is on another machine, or has mounts of its own" },
+		{ "statfs ", "%s must see this host's files: it is on another machine, or has mounts of its own" },
+		{ "inimum memory limit", "%s wants 6M at least: --memory 64M does for most" },
+		{ "OOM-killed", "limits.memory is too small for %s to start in: --memory 64M does for most" },
+		{ "memory limit too low", "limits.memory is too small for %s to start in: --memory 64M does for most" },
+		{ "invalid reference format", "%s knows images as NAME[:TAG] or NAME@sha256:DIGEST, in small letters" },
+		{ "hybrid mode", "the runtime crun refuses this host's two trees of control groups: have %s take runc "
+				 "(containers.conf, [engine], runtime = \"runc\")" },
+	};
+	char hint[256];
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		const char *at = strstr(rows[i].hint, "%s");
+
+		if (!strstr(text, rows[i].said))
+			continue;
+		snprintf(hint, sizeof(hint), "%.*s%s%s", (int)(at - rows[i].hint), rows[i].hint, api->d->engine,
+			 at + 2);
+		return fail_hint(err, "%s", hint);
+	}
+	return -1;
+}
+
 int docker_fail(const struct docker_api *api, const struct docker_answer *answer, const char *what,
 		struct cordon_error *err)
 {
@@ -230,12 +262,7 @@ int docker_fail(const struct docker_api *api, const struct docker_answer *answer
 
 	docker_read_message(answer->json, text);
 	cordon_fail(err, CORDON_SYSTEM, 0, "%s could not %s: %s", api->d->engine, what, text);
-	if (strstr(text, "no space left") || strstr(text, "disk quota"))
-		return fail_hint(err, "its disk is full: %s system prune frees what is not used", api->d->engine);
-	if (strstr(text, "bind source path does not exist") || strstr(text, "statfs "))
-		return fail_hint(err,
-				 "it must see this host's files: it is on another machine, or has mounts of its own");
-	return -1;
+	return hint_for(api, text, err);
 }
 
 int docker_do(struct docker_api *api, const char *method, const char *path, const json_t *body, json_t **ret_json,
@@ -279,6 +306,8 @@ int docker_pull(struct docker_api *api, const char *image, struct cordon_error *
 	if (status == 200 && !*why)
 		return 0;
 	cordon_fail(err, CORDON_UNAVAILABLE, 0, "the image %s is not there and could not be pulled: %s", image, why);
+	if (strstr(why, "invalid reference format"))
+		return hint_for(api, why, err);
 	return fail_hint(
 		err,
 		"load it (%s load or import), or give this host a way to its registry; what `cordon image ls` lists "

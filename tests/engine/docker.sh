@@ -32,7 +32,13 @@ pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))' "$CORDON" run --engine d
 	status 125 "a registry that cannot be reached" box -- true
 	like "$ERR" "connection refused" "is told"
 	unlike "$ERR" $'\r' "and no progress where there is no terminal"
+	CORDON_ENGINE_IMAGE=UPPER/x
+	status 125 "what is no name of an image" box -- true
+	like "$ERR" "hint: .*small letters" "is told what one is"
 	CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+	status 125 "less memory than a daemon allows" box --memory 4M -- true
+	like "$ERR" "hint: .*--memory 64M" "is told how much does"
+	is "$(box --memory 64M -- echo fine)" fine "control: that much does"
 }
 
 daemon_goes() {
