@@ -114,6 +114,19 @@ static void add_indented(struct str *s, const char *text)
 	}
 }
 
+static void add_image_flags(struct str *s)
+{
+	str_add(s, "\noptions:\n");
+	for (const struct cli_image_flag *f = cli_image_flags; f->name; f++) {
+		auto_free char *left =
+			str_printf("%s%s%s", f->name, f->metavar ? " " : "", f->metavar ? f->metavar : "");
+		auto_free char *help = str_printf("%s: %s", f->verbs, f->help);
+
+		if (left && help)
+			add_row(s, left, help, NULL);
+	}
+}
+
 int cli_help(const struct cli_command *c)
 {
 	auto_str struct str s = { 0 };
@@ -124,7 +137,10 @@ int cli_help(const struct cli_command *c)
 		str_add(&s, "\nexamples:\n");
 		add_indented(&s, c->examples);
 	}
-	add_job_flags(&s, c->scope);
+	if (c->main == cmd_image)
+		add_image_flags(&s);
+	else
+		add_job_flags(&s, c->scope);
 	if (c->scope & SCOPE_JOB)
 		add_options(&s);
 	else if (c->scope & SCOPE_POLICY)

@@ -43,6 +43,29 @@ static void add_flags(struct str *s, unsigned scope)
 			add_word(s, options[i].flag, strlen(options[i].flag), options[i].help);
 }
 
+static void add_images(struct str *s)
+{
+	auto_free char *text = cli_image_list();
+	const char *rest = text ? strchr(text, '\n') : NULL; /* behind the heading */
+
+	if (rest)
+		add_list(s, strdup(rest + 1));
+}
+
+/* "-t, --tag": both. */
+static void add_image_flags(struct str *s, const char *verb)
+{
+	for (const struct cli_image_flag *f = cli_image_flags; f->name; f++) {
+		const char *comma = strstr(f->name, ", ");
+
+		if (!verb || !cli_image_takes(f, verb))
+			continue;
+		if (comma)
+			add_word(s, f->name, (size_t)(comma - f->name), f->help);
+		add_word(s, comma ? comma + 2 : f->name, strlen(comma ? comma + 2 : f->name), f->help);
+	}
+}
+
 /* What a flag's value may be, from its metavar: words between bars, paths, a policy. */
 static void add_values(struct str *s, const char *metavar)
 {
@@ -86,6 +109,7 @@ struct place {
 	size_t words;
 	bool rest; /* behind "--", or in the command that `run` runs */
 	const char *metavar;
+	bool image;       /* which is the name of one */
 	const char *verb; /* the first word */
 };
 
@@ -98,10 +122,11 @@ static struct place find_place(char **argv, unsigned scope)
 
 		if (place.metavar) {
 			if (strcmp(argv[0], "=") != 0) /* bash splits --flag=value there */
-				place.metavar = NULL;
+				place.metavar = NULL, place.image = false;
 			continue;
 		}
 		metavar = argv[0][0] == '-' ? value_of(argv[0], scope) : NULL;
+		place.image = metavar && strcmp(argv[0], "--image") == 0;
 		if (metavar)
 			place.metavar = metavar;
 		else if (strcmp(argv[0], "--") == 0)
@@ -136,6 +161,9 @@ static void add_position(struct str *s, const struct cli_command *c, const struc
 	} else if (c->main == cmd_image && place->words == 1 &&
 		   (strcmp(place->verb, "import") == 0 || strcmp(place->verb, "build") == 0)) {
 		str_add(s, ":files\n");
+	} else if (c->main == cmd_image && place->words &&
+		   (strcmp(place->verb, "rm") == 0 || strcmp(place->verb, "inspect") == 0)) {
+		add_images(s);
 	} else if (c->main == cmd_policy && place->words == 1 &&
 		   (strcmp(place->verb, "check") == 0 || strcmp(place->verb, "show") == 0)) {
 		add_values(s, "NAME|FILE");
@@ -159,8 +187,12 @@ static void add_words(struct str *s, const struct cli_command *c, char **argv)
 	place = find_place(argv, scope);
 	for (current = ""; *argv; argv++)
 		current = *argv;
-	if (place.metavar)
+	if (place.image)
+		add_images(s);
+	else if (place.metavar)
 		add_values(s, place.metavar);
+	else if (c->main == cmd_image && current[0] == '-')
+		add_image_flags(s, place.verb);
 	else if (place.rest)
 		str_add(s, scope == SCOPE_RUN && !place.words ? ":commands\n:files\n" : ":files\n");
 	else if (current[0] == '-')

@@ -139,6 +139,9 @@ t 'words: presets' 0 '(^|~)strict	.*:files' '' "$cordon" completion words run --
 t 'words: languages' 0 '(^|~)python	' '' "$cordon" completion words code ''
 t 'words: files' 0 '^:files~$' '' "$cordon" completion words run --ro ''
 t 'words: behind --' 0 ':commands' '' "$cordon" completion words run -- ''
+t 'words: flags of image build' 0 '(^|~)--build-arg	.*(^|~)--no-import	' '' "$cordon" completion words image build --
+t 'words: flags of image import' 0 '(^|~)--max-size	' '' "$cordon" completion words image import --
+t 'image --help explains its flags' 0 '--max-ratio NUMBER +import: .*--build-arg NAME=VALUE +build: ' '' "$cordon" image --help
 t 'words: plan code' 0 '(^|~)python	' '' "$cordon" completion words plan code ''
 cat >"$work/complete.bash" <<'BASH'
 source completions/cordon.bash

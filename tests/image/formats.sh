@@ -17,6 +17,11 @@ ok "the same, packed" image import "$IMAGES/docker-new.tar.gz" packed
 ok "an OCI layout" image import "$IMAGES/oci"
 ok "the tar of an OCI layout" image import "$IMAGES/oci.tar" ocitar
 like "$(image ls)" 'docker.io/library/tiny:old' "names come from the archive"
+for words in "run --image" "image rm" "image inspect"; do
+	# shellcheck disable=SC2086 # words
+	like "$("$CORDON" completion words $words '')" $'(^|\n)piped\t' "completion of $words knows the images"
+done
+unlike "$("$CORDON" completion words run --ro '')" piped "control: and that of another flag does not"
 is "$(for i in tiny:old tiny:new packed tiny:oci ocitar docker.io/library/tiny:old; do image inspect $i | json id; done | sort -u | wc -l)" 1 \
 	"all of them are one image"
 is "$(find "$STORE/layers" -mindepth 1 -maxdepth 1 | wc -l)" 2 "layers are shared, also with the root file system"
