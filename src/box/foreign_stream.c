@@ -168,6 +168,7 @@ static int take_started(struct foreign *f, const struct frame *frame)
 static int take_exit(struct foreign *f, const struct frame *frame)
 {
 	struct frame_exit e;
+	uint64_t end;
 
 	if (!f->has_job || f->report->has_exit || frame_get_exit(frame, &e) < 0)
 		return -EPROTO;
@@ -177,8 +178,9 @@ static int take_exit(struct foreign *f, const struct frame *frame)
 					      .disk_full = e.disk_full,
 					      .inodes_full = e.inodes_full };
 	f->report->has_exit = true;
-	/* Resumed, it may end before we have heard that it was. */
-	f->report->wall_us = f->started_us ? (f->paused_us ? f->paused_us : clock_us()) - f->started_us : 0;
+	/* Resumed, it may end before we have heard that it was; paused, before we had heard that it runs. */
+	end = f->paused_us ? f->paused_us : clock_us();
+	f->report->wall_us = f->started_us && end > f->started_us ? end - f->started_us : 0;
 	return 0;
 }
 
