@@ -172,6 +172,19 @@ enum engine_network plan_engine_network(const struct cordon_plan *plan)
 	return engine_network(plan->engine, plan->as_root);
 }
 
+/* A runtime that is started by us can hold memory only in groups that are ours; a daemon has its own. Known here, and not every runtime gets
+ * as far as telling. */
+static int check_groups(const struct cordon_plan *plan, struct cordon_error *err)
+{
+	if (!plan->engine->makes_root || !plan->limits.memory_bytes || (plan->cgroup.can & CGROUP_CAN_MEMORY))
+		return 0;
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "%s cannot hold limits.memory on this host", plan->engine->name);
+	(void)fail_hint(err, plan->as_root ? "see `cordon doctor`; --engine native watches what the kernel cannot"
+					   : "systemd-run --user --scope -p Delegate=yes cordon run … gives control "
+					     "groups to a user; --engine native watches what the kernel cannot");
+	return fail_step(err, "engine");
+}
+
 /* What a box of another engine cannot have, by the name that the policy gives it. */
 int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
@@ -203,5 +216,5 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		cordon_fail(err, CORDON_UNAVAILABLE, 0, "engine '%s' cannot give %s", plan->engine->name, rows[i].what);
 		return fail_hint(err, "%s, or use --engine native", rows[i].instead);
 	}
-	return check_places(plan, err);
+	return check_groups(plan, err) < 0 ? -1 : check_places(plan, err);
 }
