@@ -68,7 +68,11 @@ class Driver:
                 return packet
 
     def say(self, line):
-        self.stream.sendall(line.encode() + b"\n")
+        """What cannot be said is no error here: the answer that does not come is."""
+        try:
+            self.stream.sendall(line.encode() + b"\n")
+        except BrokenPipeError:
+            print("# the stream has ended; the driver said:", self.packet(1), flush=True)
 
     def line(self, timeout=30):
         self.stream.settimeout(timeout)

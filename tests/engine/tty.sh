@@ -2,7 +2,7 @@
 # A terminal in a box of another engine is the payload's own, with job control, the caller's size, Ctrl-C and end of file, as natively.
 . "$(dirname "$0")/lib.sh"
 need script
-in_terminal() { script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
+in_terminal() { SHELL=/bin/bash script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
 for engine in crun runc runsc; do
 	command -v $engine >/dev/null || { skip "$engine" "there is no $engine"; continue; }
 	is "$(in_terminal "$CORDON" run --engine $engine --tty -- sh -c 'tty; test -t 0 && test -t 1 && test -t 2 && echo all')" "/dev/pts/0

@@ -108,7 +108,7 @@ def plain():
     fcntl.ioctl(t.master, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 50, 0, 0))
     time.sleep(0.3)
     t.type("os.get_terminal_size()\n")
-    say(t.until(r"columns=50, lines=20"), "and follows it", t)
+    say(t.until(r"columns=50, lines=20.*>>> "), "and follows it", t)
     t.type("\x04")
     say(t.end() == 0, "ends at Ctrl-D")
 

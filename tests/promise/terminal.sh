@@ -6,7 +6,7 @@ need script
 sti=0x5412 linux=0x541c setd=0x5423
 
 # in_terminal COMMAND…: with a terminal as stdin, stdout and stderr, and controlling.
-in_terminal() { script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
+in_terminal() { SHELL=/bin/bash script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
 is "$(in_terminal "$PROBE" isatty 0)" ok "control: there is a terminal"
 said=$(bare pty-ioctl $sti)
 if [ "$said" = ok ]; then
