@@ -10,6 +10,7 @@
 #include "os/netns.h"
 
 #include <errno.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 _Static_assert((int)NET_LISTEN_MAX <= (int)GATEWAY_PORTS_MAX, "the gateway has room");
@@ -22,6 +23,27 @@ static int flush(int to, struct net_capture *m, int *fds, bool complete)
 	m->complete = complete;
 	r = fd_send(to, m, sizeof(*m), fds, m->count);
 	m->count = 0;
+	return r;
+}
+
+/* An epoll instance holds no file: whoever has the socket may still close it. */
+static int watch(int wanted, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return wanted >= 0 && epoll_ctl(wanted, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
+}
+
+/* Those that the box's packets come to. */
+static int watch_all(int wanted, const struct gateway *g)
+{
+	const int first[] = { g->dns_udp, g->dns_tcp, g->packets, g->datagrams };
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_LEN(first); i++)
+		r = watch(wanted, first[i]);
+	for (size_t i = 0; r == 0 && i < g->count; i++)
+		r = watch(wanted, g->listeners[i]);
 	return r;
 }
 
@@ -76,6 +98,7 @@ int capture_make(const struct capture_options *with, struct cordon_error *err)
 	o.port_count = net_rules_ports(with->rules, ports, NET_LISTEN_MAX, &o.lazy);
 	gateway_init(&gateway);
 	r = gateway_open(&o, &gateway, &step);
+	r = r < 0 ? r : watch_all(with->wanted, &gateway);
 	r = r < 0 ? r : hand_over(with->to, &gateway, ports);
 	gateway_close(&gateway);
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "%s", step) : 0;
@@ -113,10 +136,12 @@ int capture_open(struct inside *in)
 	const struct capture_options with = { .rules = &in->plan->network.config.rules,
 					      .settings = in->proc_net,
 					      .elsewhere = elsewhere,
-					      .to = in->capture };
+					      .to = in->capture,
+					      .wanted = in->wanted };
 	int r = capture_make(&with, in->err);
 
 	fd_close(&in->capture);
+	fd_close(&in->wanted);
 	fd_close(&in->proc_net);
 	return r;
 }

@@ -13,6 +13,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -58,10 +59,24 @@ int egress_prepare(struct egress_process *e, const struct cordon_plan *plan, str
 		r = open_pair(&e->authority, &e->certificates);
 	if (r == 0)
 		r = e->config = write_config(&plan->network.config);
+	if (r >= 0 && !plan->network.intercepts) {
+		e->wanted = epoll_create1(EPOLL_CLOEXEC);
+		r = e->wanted < 0 ? -errno : 0;
+	}
 	if (r >= 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "prepare the egress process");
 	return fail_step(err, "egress");
+}
+
+bool egress_is_started(const struct egress_process *e)
+{
+	return e->process >= 0;
+}
+
+int egress_fd(const struct egress_process *e)
+{
+	return egress_is_started(e) ? e->process : e->wanted;
 }
 
 enum { FDS = 4, HIGH = 64 };
@@ -125,6 +140,7 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 	fd_close(&e->certificates);
 	fd_close(&e->config);
 	fd_close(&e->authority);
+	fd_close(&e->wanted);
 	fd_close(&events); /* what egress and the front say to each other is theirs, and ends with either */
 	if (r == 0)
 		return 0;
@@ -181,17 +197,22 @@ bool egress_failed(struct egress_process *e, struct cordon_error *err)
 	return true;
 }
 
-bool egress_leave(struct egress_process *e)
+bool egress_leave(struct egress_process *e, const struct cordon_plan *plan, int events)
 {
+	struct pollfd wanted = { .fd = e->wanted, .events = POLLIN };
+	struct cordon_error ignored = { 0 }; /* there is no box any more that would miss it */
+
+	if (e->wanted >= 0 && poll(&wanted, 1, 0) == 1)
+		(void)egress_start(e, plan, events, &ignored);
+	fd_close(&e->wanted);
 	fd_close(&e->capture);
-	return e->process >= 0;
+	return egress_is_started(e);
 }
 
 void egress_end(struct egress_process *e)
 {
 	struct pollfd p = { .fd = e->process, .events = POLLIN };
 
-	(void)egress_leave(e);
 	if (e->process >= 0)
 		(void)poll(&p, 1, END_MS);
 	process_end(&e->process);

@@ -178,7 +178,6 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	fd_close(&f->net.netns); /* it is the container's now */
 	f->net.init_pid = c->is_local ? c->init_pid : 0;
 	f->net.is_linked = c->is_linked;
-	foreign_net_carry(f);
 	if (!c->is_linked)
 		fd_close(&f->net.link);
 	/* The container has its own hold on what lies there. An ordinary user's stays: who removes a directory takes the mounts on it away. */
@@ -461,7 +460,7 @@ static void turn(struct foreign *f)
 		{ .fd = f->pending[0].len ? f->outputs[0] : -1, .events = POLLOUT },
 		{ .fd = f->pending[1].len ? f->outputs[1] : -1, .events = POLLOUT },
 		{ .fd = f->guard_us > now ? -1 : f->prepared.guard.fd, .events = POLLIN },
-		{ .fd = f->net.egress.process, .events = POLLIN },
+		{ .fd = egress_fd(&f->net.egress), .events = POLLIN },
 		{ .fd = f->asked || f->control_gone ? -1 : f->fds->control, .events = POLLIN },
 		{ .fd = !foreign_passes(f) ? -1
 			: f->feeding >= 0  ? f->feeding
@@ -480,7 +479,7 @@ static void turn(struct foreign *f)
 	if (fds[7].revents)
 		on_guard(f, now);
 	if (fds[8].revents)
-		foreign_net_lost(f);
+		foreign_net_turn(f);
 	if (fds[11].revents)
 		foreign_link_serve(f);
 	if (fds[2].revents)

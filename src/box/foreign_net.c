@@ -9,8 +9,8 @@
  *	linked   an ordinary user's container of root's daemon: init lays the link from its side, to a gateway in a user namespace of the
  *	         caller's (foreign_link.c). It has the right to before there is a payload, and none after.
  *
- * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts with the container; first
- * of all where TLS is looked into, since its certificate goes into the root. Runs in the keeper, with the caller's rights.
+ * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts when it
+ * is wanted; first of all where TLS is looked into, since its certificate goes into the root. Runs in the keeper, with the caller's rights.
  */
 #include "box/foreign_state.h"
 
@@ -49,6 +49,7 @@ static int make(const struct foreign *f, const struct foreign_link_to *init, str
 					      .settings = -1,
 					      .elsewhere = -1,
 					      .to = f->net.egress.capture,
+					      .wanted = f->net.egress.wanted,
 					      .link = init ? foreign_link_ask : NULL,
 					      .arg = (void *)(uintptr_t)init };
 
@@ -174,17 +175,6 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	return start_maker(f, &given, err);
 }
 
-/* Off the way of building: what is wanted of it until then waits in its sockets. */
-void foreign_net_carry(struct foreign *f)
-{
-	struct cordon_error err = { 0 };
-
-	if (f->plan->network.intercepts || egress_start(&f->net.egress, f->plan, f->fds->events, &err) == 0)
-		return;
-	foreign_note(f, &err);
-	foreign_end(f);
-}
-
 int foreign_net_made(struct foreign *f, struct cordon_error *err)
 {
 	struct foreign_net *n = &f->net;
@@ -241,12 +231,16 @@ void foreign_net_explain(struct foreign *f, struct cordon_error *err)
 		*err = said;
 }
 
-/* Without egress there is no network, which is safe. A payload that has not started yet would find out the hard way. */
-void foreign_net_lost(struct foreign *f)
+/* It is wanted, or it has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
+void foreign_net_turn(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
-	bool served = egress_failed(&f->net.egress, &err);
+	bool served = false;
 
+	if (egress_is_started(&f->net.egress))
+		served = egress_failed(&f->net.egress, &err);
+	else if (egress_start(&f->net.egress, f->plan, f->fds->events, &err) == 0)
+		return;
 	foreign_note(f, &err);
 	f->lost = err;
 	if ((served && f->report->started) || f->is_open)
@@ -262,5 +256,6 @@ void foreign_net_done(struct foreign *f)
 	fd_close(&f->net.netns);
 	fd_close(&f->net.authority);
 	fd_close(&f->net.link);
+	(void)egress_leave(&f->net.egress, f->plan, f->fds->events);
 	egress_end(&f->net.egress);
 }

@@ -122,13 +122,12 @@ void foreign_take_input(struct foreign *f);
 void foreign_give_output(struct foreign *f, int i);
 void foreign_signal(struct foreign *f, int sig);
 
-/* foreign_net.c: nothing where the plan has no network. Before the root is laid out; before the driver is started; when egress is gone; at the end. */
+/* foreign_net.c: nothing where the plan has no network. Before the root is laid out; before the driver is started; at the end. */
 int foreign_net_start(struct foreign *f, struct cordon_error *err);
 int foreign_net_made(struct foreign *f, struct cordon_error *err);
-void foreign_net_carry(struct foreign *f);                             /* the container stands */
 int foreign_net_enter(struct foreign *f, struct cordon_error *err);    /* once init is there, before its job */
 void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
-void foreign_net_lost(struct foreign *f);
+void foreign_net_turn(struct foreign *f);                              /* egress is wanted, or gone */
 void foreign_net_done(struct foreign *f);
 
 /* foreign_tty.c: nothing where the plan has no terminal */

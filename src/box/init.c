@@ -89,6 +89,7 @@ static int drop(struct inside *in)
 	for (int t = 0; in->awaits_cgroup && !in->plan->lives && t < CG_TREES; t++)
 		fd_close(&in->later->procs[t]);
 	fd_close(&in->capture);
+	fd_close(&in->wanted);
 	fd_close(&in->authority);
 	fd_close(&in->proc_net);
 	/* With no_new_privs nothing can be gained by executing, and init never executes: no need for the bounding set. */

@@ -29,6 +29,7 @@ struct inside {
 	int gate;        /* between init and the payload's child: see inside_gate() */
 	int netns;       /* a socket in the network namespace, on its way to init; -1: none */
 	int capture;     /* to egress, for the sockets of the gateway; -1: no network */
+	int wanted;      /* the same, for what wakes it; -1: nobody waits */
 	int authority;   /* from egress: certificates for the box; -1: none */
 	int proc_net;    /* /proc/sys/net, while there is one that can be written; -1: not needed */
 	bool no_sockets; /* the network namespace was given up: sockets go with it */

@@ -90,17 +90,6 @@ static void pass_signal(struct keeper *k, int sig)
 		k->early_signals |= 1ULL << (sig - 1);
 }
 
-void keeper_start_egress(struct keeper *k)
-{
-	struct cordon_error err = { 0 };
-
-	if (k->plan->network.intercepts || egress_start(&k->egress, k->plan, k->fds->events, &err) == 0)
-		return;
-	keeper_note(k, &err);
-	k->report.cancelled = true;
-	keeper_end(k);
-}
-
 void keeper_hear(struct keeper *k)
 {
 	struct cordon_error said;
@@ -128,8 +117,6 @@ void keeper_hear(struct keeper *k)
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
 		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && !k->is_open)
 			k->later_us = k->started_us + LATER_US;
-		if (!k->is_open)
-			keeper_start_egress(k);
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
@@ -315,13 +302,16 @@ static void on_later(struct keeper *k)
 	keeper_end(k);
 }
 
-/* Without egress there is no network, which is safe. A payload that has not started yet would find out the hard way. */
+/* It is wanted, or it has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
 static void on_egress(struct keeper *k)
 {
 	struct cordon_error err = { 0 };
+	bool served = false;
 
-	bool served = egress_failed(&k->egress, &err);
-
+	if (egress_is_started(&k->egress))
+		served = egress_failed(&k->egress, &err);
+	else if (egress_start(&k->egress, k->plan, k->fds->events, &err) == 0)
+		return;
 	keeper_note(k, &err);
 	k->lost = err;
 	if ((served && k->report.started) || k->is_open)
@@ -357,7 +347,7 @@ bool keeper_turn(struct keeper *k)
 		{ .fd = k->init, .events = POLLIN },
 		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
 		{ .fd = k->guard_us > now ? -1 : k->prepared.guard.fd, .events = POLLIN },
-		{ .fd = k->egress.process, .events = POLLIN },
+		{ .fd = egress_fd(&k->egress), .events = POLLIN },
 		{ .fd = k->control_gone ? -1 : k->fds->control, .events = POLLIN },
 	};
 
@@ -548,7 +538,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	fd_close(&k.listener);
 	/* After the box: it carried to the end, and goes while we clean up. Without it nothing changes the report any more: the front makes its
 	 * result of it meanwhile, and then waits for our end. */
-	has_egress = egress_leave(&k.egress);
+	has_egress = egress_leave(&k.egress, plan, fds->events);
 	if (!has_egress)
 		keeper_report(&k);
 	if (k.has_cgroup && plan->level == LEVEL_PROCESS)

@@ -137,6 +137,7 @@ static _Noreturn void become_init(struct keeper *k, int link)
 		.tty_slave = -1,
 		.gate = -1,
 		.capture = k->egress.capture,
+		.wanted = k->egress.wanted,
 		.authority = k->egress.authority,
 		.proc_net = -1,
 		.netns = -1,
@@ -257,7 +258,7 @@ int keeper_build(struct keeper *k, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
-	/* Its certificate goes into the root. Otherwise it starts with the payload: what is wanted of it until then waits in its sockets. */
+	/* Its certificate goes into the root. Otherwise it starts when it is wanted. */
 	if (k->plan->network.intercepts && egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
 		return -1;
 	for (int i = 0; i < 3; i++) {

@@ -25,7 +25,6 @@ void keeper_opened(struct keeper *k)
 
 	k->is_open = true;
 	k->deadline_us = k->cpu_check_us = UINT64_MAX;
-	keeper_start_egress(k);
 	if (k->report.error.code == CORDON_OK)
 		(void)link_send(k->fds->front, &m, -1);
 }

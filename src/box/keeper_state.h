@@ -45,7 +45,6 @@ bool keeper_turn(struct keeper *k); /* returns once something happened; false wh
 void keeper_end(struct keeper *k);
 void keeper_note(struct keeper *k, const struct cordon_error *err); /* the first one counts */
 void keeper_hear(struct keeper *k);                                 /* one message of init's */
-void keeper_start_egress(struct keeper *k);
 void keeper_sweep(struct keeper *k);
 void keeper_collect(struct keeper *k);
 void keeper_account(struct keeper *k);

@@ -1,6 +1,6 @@
 /*
- * What was opened in the gateway and handed over: see capture.h. Fds arrive while the box is being built (so that egress starts beside it)
- * ; in open mode a listener is made when its port is first wanted. Runs in the egress process.
+ * What was opened in the gateway and handed over: see capture.h. Fds arrive before anything is wanted of them, or, where egress starts
+ * beside the box, while that is being built; in open mode a listener is made when its port is first wanted. Runs in the egress process.
  */
 #include "egress/capture.h"
 
@@ -30,6 +30,7 @@ struct capture {
 	struct egress *egress;
 	int fd;
 	struct loop_io io;
+	struct loop_timer leave;
 	struct gateway gateway; /* only the two sockets that further listeners are made of */
 	struct listener *listeners;
 	size_t listener_count;
@@ -134,7 +135,7 @@ static void say_ready(struct egress *egress)
 	egress_event(egress, &event);
 }
 
-/* One message: 1, 0 at the end of file or where it cannot be used, -EAGAIN. */
+/* One message: 1, 0 at the end of file, -EAGAIN, -EBADMSG where it cannot be used. */
 static int capture_receive(struct capture *capture, int sock)
 {
 	struct net_capture message = { 0 };
@@ -155,7 +156,7 @@ static int capture_receive(struct capture *capture, int sock)
 	}
 	/* A capture that is there only in part would be a network that works only in part: there is none, then. */
 	if (!good)
-		return 0;
+		return -EBADMSG;
 	if (message.complete && !capture->complete) {
 		capture->complete = true;
 		say_ready(capture->egress);
@@ -163,13 +164,24 @@ static int capture_receive(struct capture *capture, int sock)
 	return 1;
 }
 
+static void capture_leave(struct loop_timer *timer)
+{
+	loop_stop(LOOP_OWNER(timer, struct capture, leave)->egress->loop);
+}
+
+/* When the box is gone, what it did last may still lie in the sockets: one more turn, so that it is told. */
 static void capture_ready(struct loop_io *io, uint32_t events)
 {
 	struct capture *capture = LOOP_OWNER(io, struct capture, io);
+	struct loop *loop = capture->egress->loop;
+	int r = capture_receive(capture, capture->fd);
 
 	(void)events;
-	if (capture_receive(capture, capture->fd) == 0)
-		loop_stop(capture->egress->loop);
+	if (r == 1 || r == -EAGAIN)
+		return;
+	loop_unwatch(loop, io);
+	if (r < 0 || loop_timer_in(loop, &capture->leave, 0) < 0)
+		loop_stop(loop);
 }
 
 int capture_start(struct egress *egress, int fd)
@@ -183,6 +195,7 @@ int capture_start(struct egress *egress, int fd)
 	gateway_init(&capture->gateway);
 	egress->capture = capture;
 	capture->io.ready = capture_ready;
+	capture->leave.due = capture_leave;
 	r = fd_set_nonblock(fd, true);
 	return r < 0 ? r : loop_watch(egress->loop, &capture->io, fd, EPOLLIN);
 }
@@ -223,6 +236,7 @@ void capture_free(struct egress *egress)
 		dns_service_free(egress, capture->dns[i]);
 	carried_free(capture->carried);
 	loop_unwatch(egress->loop, &capture->io);
+	loop_timer_stop(egress->loop, &capture->leave);
 	fd_close(&capture->fd);
 	gateway_close(&capture->gateway);
 	egress->capture = NULL;
