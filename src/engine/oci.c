@@ -449,11 +449,13 @@ static void run(struct oci *o)
 	fd_close(&o->proc);
 }
 
-/* What a container that has ended leaves: runc groups in trees that are not ours, runsc a second process. */
+/* What a container that has ended leaves: runc groups in trees that are not ours, runsc a second process, which has gone with its group. */
 static bool is_more_left(const struct oci *o)
 {
 	char path[128];
 
+	if (o->is_gvisor && o->has_cgroup)
+		return false;
 	if (!o->is_runc || !o->has_cgroup || !is_at_top(&o->host))
 		return o->is_runc || o->is_gvisor;
 	snprintf(path, sizeof(path), "/cordon/%s", o->d->spec.owner);
