@@ -357,10 +357,10 @@ void foreign_describe_image(const struct foreign *f, struct json *j)
 
 /* ---- what init has to find ---- */
 
-static int add_check(struct strv *to, const struct stat *st, const char *path)
+static int add_check(struct strv *to, const struct stat *st, enum stream_check how, const char *path)
 {
-	return strv_add_take(to, str_printf("%" PRIu64 " %" PRIu64 " %s", (uint64_t)st->st_dev, (uint64_t)st->st_ino,
-					    path));
+	return strv_add_take(to, str_printf("%" PRIu64 " %" PRIu64 " %c %s", (uint64_t)st->st_dev, (uint64_t)st->st_ino,
+					    (char)how, path));
 }
 
 /* Directories on the way to what is protected: each is a mount of its own, and by name. */
@@ -373,7 +373,7 @@ static int add_pin_check(const struct foreign *f, const struct pin *pin, struct 
 
 	if (!path)
 		return -ENOMEM;
-	return fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : add_check(to, &st, path);
+	return fd < 0 ? fd : fstat(fd, &st) < 0 ? -errno : add_check(to, &st, STREAM_CHECK_MOUNT, path);
 }
 
 static int add_pin_checks(const struct foreign *f, struct strv *to)
@@ -398,14 +398,17 @@ int foreign_add_checks(const struct foreign *f, struct strv *to)
 	for (size_t i = 0; r == 0 && i < p->mount_count; i++) {
 		struct stat st;
 
-		r = fstat(p->mounts[i].fd, &st) < 0 ? -errno : add_check(to, &st, p->mounts[i].dest);
+		r = fstat(p->mounts[i].fd, &st) < 0
+			    ? -errno
+			    : add_check(to, &st, p->mounts[i].writable ? STREAM_CHECK_PLACE : STREAM_CHECK_READ_ONLY,
+					p->mounts[i].dest);
 	}
 	for (size_t i = 0; r == 0 && i < f->prepared.guard.count; i++) {
 		const struct plan_mount *m = &p->mounts[p->protects[i].mount];
 		const char *below = p->protects[i].below;
 		auto_free char *path = str_printf("%s/%.*s", m->dest, (int)held_len(m, below), below);
 
-		r = path ? add_check(to, &f->prepared.guard.held[i], path) : -ENOMEM;
+		r = path ? add_check(to, &f->prepared.guard.held[i], STREAM_CHECK_READ_ONLY, path) : -ENOMEM;
 	}
 	return r;
 }

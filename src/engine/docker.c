@@ -14,11 +14,14 @@
 #include "engine/oci.h"
 #include "os/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -184,11 +187,25 @@ static void suit_podman(struct docker *k, struct docker_ways *ways)
 	k->api.d->created.lacks |= ENGINE_LACKS_INODES;
 }
 
+/*
+ * An image's links lead engines: one where init is to lie, through /proc say, and it is laid in one place and executed from another, where
+ * the image has a program of its own. No image has a link at a name that nobody knew.
+ */
+static int find_inside(char *buf, size_t size, struct cordon_error *err)
+{
+	uint64_t random[2];
+
+	if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+		return cordon_fail(err, CORDON_SYSTEM, errno, "find a name for init's place");
+	snprintf(buf, size, ENGINE_INIT_DIR "-%016" PRIx64 "%016" PRIx64, random[0], random[1]);
+	return 0;
+}
+
 static int create(struct docker *k, struct cordon_error *err)
 {
 	bool is_podman = strcmp(k->api.d->engine, "podman") == 0;
 	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api), .place = k->place };
-	char path[512];
+	char path[512], inside[64];
 	const struct spec *s = &k->api.d->spec;
 	bool missing = false;
 	json_t *body;
@@ -196,6 +213,9 @@ static int create(struct docker *k, struct cordon_error *err)
 
 	if (!s->image)
 		return cordon_fail(err, CORDON_INVALID, 0, "%s needs an image", k->api.d->engine);
+	if (find_inside(inside, sizeof(inside), err) < 0)
+		return -1;
+	ways.inside = inside;
 	if (is_podman)
 		suit_podman(k, &ways);
 	if (k->api.is_rootless && geteuid() == 0) {

@@ -18,6 +18,7 @@ struct docker_ways {
 	bool links;               /* init lays the link of its network: stream/link.h */
 	bool keeps_id;            /* Podman without root: the caller has his own id in the container */
 	const char *place;        /* ENGINE_PLACE_LABEL; NULL: none */
+	const char *inside;       /* the directory of init in the container; NULL: ENGINE_INIT_DIR */
 	const char *seccomp_path; /* Podman wants a file where Docker wants the text; NULL: the text */
 };
 /* The body of containers/create; NULL: memory ran out. */

@@ -73,9 +73,16 @@ static int add_mount(json_t *to, const struct spec_mount *m, bool is_nonrecursiv
 						   !m->writable && !m->is_held && is_nonrecursive));
 }
 
-static int add_mounts(json_t *to, const struct spec *s, bool is_nonrecursive)
+/* What lies beside init, or itself. */
+static char *inside(const struct docker_ways *ways, const char *name)
 {
-	const struct spec_mount init = { .source = s->init, .dest = ENGINE_INIT_PATH };
+	return str_printf("%s/%s", ways->inside ? ways->inside : ENGINE_INIT_DIR, name);
+}
+
+static int add_mounts(json_t *to, const struct spec *s, const struct docker_ways *ways)
+{
+	auto_free char *dest = inside(ways, "init");
+	const struct spec_mount init = { .source = s->init, .dest = dest };
 	const json_t *const binds[] = { s->mounts, s->files };
 	struct spec_mount m;
 	json_t *entry;
@@ -85,9 +92,9 @@ static int add_mounts(json_t *to, const struct spec *s, bool is_nonrecursive)
 	for (size_t n = 0; n < ARRAY_LEN(binds); n++)
 		json_array_foreach(binds[n], i, entry)
 		{
-			r |= spec_mount(entry, &m) ? add_mount(to, &m, is_nonrecursive) : -1;
+			r |= spec_mount(entry, &m) ? add_mount(to, &m, ways->is_nonrecursive) : -1;
 		}
-	return r | add_mount(to, &init, is_nonrecursive);
+	return dest ? r | add_mount(to, &init, ways->is_nonrecursive) : -1;
 }
 
 static int add_ulimit(json_t *to, const char *name, uint64_t value)
@@ -150,12 +157,13 @@ static int add_security(json_t *host, const struct spec *s, const struct docker_
 }
 
 /* init starts as root, with these rights and no others, and gives them up before there is a payload. Ports are the payload's own, all of them. */
-static int add_link(json_t *host, json_t *mounts, const struct spec *s)
+static int add_link(json_t *host, json_t *mounts, const struct spec *s, const struct docker_ways *ways)
 {
-	const struct spec_mount socket = { .source = s->link, .dest = ENGINE_LINK_PATH };
+	auto_free char *dest = inside(ways, ENGINE_LINK_NAME);
+	const struct spec_mount socket = { .source = s->link, .dest = dest };
 	const char *const rights[] = { ENGINE_LINK_RIGHTS };
 	json_t *list = json_array();
-	int r = add_mount(mounts, &socket, false);
+	int r = dest ? add_mount(mounts, &socket, false) : -1;
 
 	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
 		r |= json_array_append_new(list, json_string(rights[i]));
@@ -166,7 +174,7 @@ static int add_link(json_t *host, json_t *mounts, const struct spec *s)
 static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 {
 	json_t *tmpfs = json_object(), *mounts = json_array(), *host;
-	int r = add_tmpfs(tmpfs, s, ways->is_plain_tmpfs) | add_mounts(mounts, s, ways->is_nonrecursive);
+	int r = add_tmpfs(tmpfs, s, ways->is_plain_tmpfs) | add_mounts(mounts, s, ways);
 
 	if (ways->is_plain_tmpfs)
 		r |= cover_podman(tmpfs, s->mounts);
@@ -179,7 +187,7 @@ static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 	if (ways->keeps_id)
 		r |= json_object_set_new(host, "UsernsMode", json_string("keep-id"));
 	if (ways->links)
-		r |= add_link(host, mounts, s);
+		r |= add_link(host, mounts, s, ways);
 	r |= add_limits(host, &s->limits, ways) | add_security(host, s, ways);
 	if (r < 0) {
 		json_decref(host);
@@ -190,17 +198,20 @@ static json_t *host_config(const struct spec *s, const struct docker_ways *ways)
 
 json_t *docker_create_body(const struct spec *s, const struct docker_ways *ways)
 {
+	auto_free char *init = inside(ways, "init");
 	char user[32];
 
+	if (!init)
+		return NULL;
 	snprintf(user, sizeof(user), "%u:%u", ways->links ? 0 : s->uid, ways->links ? 0 : s->gid);
 	/* An image's own entry point, command, health check and directory are none of ours. */
 	return json_pack("{s:s, s:s, s:s, s:[s], s:[], s:o, s:s, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:{s:[s]}, s:{s:s, "
 			 "s:s*}, s:o}",
-			 "Image", s->image, "Hostname", s->hostname, "User", user, "Entrypoint", ENGINE_INIT_PATH,
-			 "Cmd", "Env", s->env ? json_incref(s->env) : json_array(), "WorkingDir", "/", "Tty", 0,
-			 "OpenStdin", 1, "StdinOnce", 1, "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 0,
-			 "NetworkDisabled", 1, "Healthcheck", "Test", "NONE", "Labels", ENGINE_LABEL, s->owner,
-			 ENGINE_PLACE_LABEL, ways->place, "HostConfig", host_config(s, ways));
+			 "Image", s->image, "Hostname", s->hostname, "User", user, "Entrypoint", init, "Cmd", "Env",
+			 s->env ? json_incref(s->env) : json_array(), "WorkingDir", "/", "Tty", 0, "OpenStdin", 1,
+			 "StdinOnce", 1, "AttachStdin", 1, "AttachStdout", 1, "AttachStderr", 0, "NetworkDisabled", 1,
+			 "Healthcheck", "Test", "NONE", "Labels", ENGINE_LABEL, s->owner, ENGINE_PLACE_LABEL,
+			 ways->place, "HostConfig", host_config(s, ways));
 }
 
 /* ---- answers ---- */

@@ -17,24 +17,50 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 enum { MOUNTS_MAX = 1 << 20 };
 
+static bool is_read_only(const char *path)
+{
+	struct statvfs fs;
+
+	return statvfs(path, &fs) == 0 && (fs.f_flag & ST_RDONLY);
+}
+
+static bool is_mount(const char *path)
+{
+	auto_free char *parent = str_printf("%s/..", path);
+	struct statx here, above;
+
+	return parent && statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &here) == 0 &&
+	       statx(AT_FDCWD, parent, 0, STATX_MNT_ID, &above) == 0 &&
+	       (here.stx_mask & above.stx_mask & STATX_MNT_ID) && here.stx_mnt_id != above.stx_mnt_id;
+}
+
+/*
+ * That it is the same file is not enough for what is protected: it also lies there where the engine's own mount does not, because somebody
+ * had another one in its place at that moment.
+ */
 static int check_place(const char *text, struct cordon_error *err)
 {
 	uint64_t device, inode;
+	const char *path;
 	struct stat st;
 	int skip = 0;
+	char how;
 
-	if (sscanf(text, "%" SCNu64 " %" SCNu64 " %n", &device, &inode, &skip) != 2 || text[skip] != '/')
+	if (sscanf(text, "%" SCNu64 " %" SCNu64 " %c %n", &device, &inode, &how, &skip) != 3 || text[skip] != '/')
 		return cordon_fail(err, CORDON_SYSTEM, EINVAL, "read what has to lie where");
-	if (lstat(text + skip, &st) < 0)
-		return cordon_fail(err, CORDON_DENIED, errno, "look at what was mounted at '%s'", text + skip);
-	if (st.st_dev == device && st.st_ino == inode)
+	path = text + skip;
+	if (lstat(path, &st) < 0)
+		return cordon_fail(err, CORDON_DENIED, errno, "look at what was mounted at '%s'", path);
+	if (st.st_dev == device && st.st_ino == inode && (how != STREAM_CHECK_READ_ONLY || is_read_only(path)) &&
+	    (how != STREAM_CHECK_MOUNT || is_mount(path)))
 		return 0;
-	cordon_fail(err, CORDON_DENIED, 0, "what the engine mounted at '%s' is not what was checked", text + skip);
+	cordon_fail(err, CORDON_DENIED, 0, "what the engine mounted at '%s' is not what was checked", path);
 	return fail_hint(
 		err, "the path was replaced meanwhile, or the daemon is on another machine or has mounts of its own");
 }

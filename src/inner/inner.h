@@ -85,7 +85,7 @@ void inner_serve(struct inner *n);
 void inner_forget(struct inner *n); /* everything of a job that is over: the next may come */
 
 /* network.c: where init has rights over the network, it uses them and gives all of them up. Nothing elsewhere. */
-int inner_network(struct cordon_error *err);
+int inner_network(const char *self, struct cordon_error *err);
 
 /* image.c: what has to be seen to before anything goes in */
 int inner_check_places(const struct inner *n, struct cordon_error *err);

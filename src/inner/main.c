@@ -268,7 +268,7 @@ static _Noreturn void work(struct inner *n)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static struct inner n = { .in = -1,
 				  .out = -1,
@@ -282,7 +282,7 @@ int main(void)
 	if (take_stream(&n) < 0)
 		leave(1);
 	frame_put_u32(&n.queue, FRAME_READY, FRAME_VERSION);
-	if (check_place(&err) < 0 || inner_network(&err) < 0 || settle(&err) < 0) {
+	if (check_place(&err) < 0 || inner_network(argc ? argv[0] : "", &err) < 0 || settle(&err) < 0) {
 		(void)fail_step(&err, "init");
 		inner_give_up(&n, &err);
 	}

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/path.h"
 #include "os/caps.h"
 #include "os/gateway.h"
 #include "stream/link.h"
@@ -18,12 +19,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* -ENOENT: there is no such socket. */
-static int open_socket(void)
+/* Beside init's own file, `self`. -ENOENT: there is no such socket. */
+static int open_socket(const char *self)
 {
-	const struct sockaddr_un at = { .sun_family = AF_UNIX, .sun_path = ENGINE_LINK_PATH };
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	auto_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
+	snprintf(at.sun_path, sizeof(at.sun_path), "%.*s" ENGINE_LINK_NAME, (int)(path_name(self) - self), self);
 	if (fd < 0 || connect(fd, (const struct sockaddr *)&at, sizeof(at)) < 0)
 		return -errno;
 	return STEAL_FD(fd);
@@ -84,9 +86,9 @@ static int finish(int fd, const struct stream_link *m)
 	return answer(fd, r < 0 ? r : dropped, r < 0 ? "wait for the link" : "give rights up");
 }
 
-int inner_network(struct cordon_error *err)
+int inner_network(const char *self, struct cordon_error *err)
 {
-	auto_close int fd = getuid() == 0 ? open_socket() : -ENOENT;
+	auto_close int fd = getuid() == 0 ? open_socket(self) : -ENOENT;
 	struct stream_link m = { 0 };
 	int r;
 

@@ -14,7 +14,8 @@
  *
  * The specification. Unknown keys are refused; those marked * must be there.
  *   owner*      string   an owner name (base/owner.h): name and label of the container, and what a sweep goes by
- *   init*       string   host path of cordon-init; /.cordon/init in the container, read-only, run with that as its only argument
+ *   init*       string   host path of cordon-init; ENGINE_INIT_PATH in the container, read-only, run with that as its only argument. docker,
+ *               podman: in a directory whose name no image can know, since its links could lead the engine past it
  *   image       string   docker, podman: the engine's own reference
  *   rootfs      string or list of strings   crun, runc, runsc: a directory, or lower directories of an overlay, the uppermost first
  *   pull        bool     docker, podman: a missing image is pulled (default true)
@@ -45,7 +46,8 @@
 
 enum { ENGINE_FD_SPEC = 3, ENGINE_FD_STREAM = 4, ENGINE_FD_CONTROL = 5 };
 enum { ENGINE_SPEC_MAX = 1 << 20 };
-#define ENGINE_INIT_PATH "/.cordon/init"
+#define ENGINE_INIT_DIR "/.cordon"
+#define ENGINE_INIT_PATH ENGINE_INIT_DIR "/init"
 #define ENGINE_LABEL "cordon.owner" /* docker and podman: a container's label with the owner's name */
 #define ENGINE_PLACE_LABEL \
 	"cordon.place" /* and with the machine and the pid namespace in which that name means something */

@@ -15,6 +15,13 @@ enum {
 	STREAM_TTY = 32,       /* a terminal in place of three pipes: all output is STDOUT */
 };
 
+/* How it has to lie there, besides being that very file. */
+enum stream_check {
+	STREAM_CHECK_PLACE = 'p',     /* in any way */
+	STREAM_CHECK_MOUNT = 'm',     /* as a mount of its own */
+	STREAM_CHECK_READ_ONLY = 'r', /* so that nobody can write to it there */
+};
+
 struct stream_job {
 	uint32_t flags;
 	uint64_t open_files, file_size_bytes, cpu_seconds; /* rlimits of the payload */
@@ -28,7 +35,8 @@ struct stream_job {
 	struct strv grants;    /* Landlock: "r", "x", "w", "d" in any number, a blank, a path */
 	struct strv ins, outs; /* paths in the box that ENTRY's index speaks of */
 	struct strv disks;     /* paths whose file systems may be full at the end */
-	struct strv checks;    /* "DEVICE INODE PATH": what must lie there, or nothing is started */
+	struct strv
+		checks; /* "DEVICE INODE HOW PATH": what must lie there, or nothing is started; see enum stream_check */
 };
 
 void stream_job_put(struct str *out, const struct stream_job *job); /* not in frames yet */

@@ -1,6 +1,6 @@
 /*
  * How init lays its end of a link where only it has rights over the container's network namespace: over a unix socket (SOCK_SEQPACKET) of the
- * keeper's that lies in the container as ENGINE_LINK_PATH. Same machine, same build. Before there is a payload, and never again:
+ * keeper's that lies in the container beside init, as ENGINE_LINK_NAME. Same machine, same build. Before there is a payload, and never again:
  *
  *	keeper: STREAM_LINK with the gateway's network namespace   init: STREAM_LINKED
  *	keeper: STREAM_LINK_UP, once the gateway is open           init gives up all its rights, becomes the payload's user: STREAM_LINKED
@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define ENGINE_LINK_PATH "/.cordon/net"
+#define ENGINE_LINK_NAME "net"
 /* What init is given, by the names that engines know: the link; to be somebody else; to empty the bounding set. */
 #define ENGINE_LINK_RIGHTS "NET_ADMIN", "SETUID", "SETGID", "SETPCAP"
 

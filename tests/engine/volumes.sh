@@ -1,6 +1,6 @@
 #!/bin/bash
 # What an image says of itself leads nobody past the limits: volumes lie on the daemon's disk, and an image may ask for one in /tmp, in the home,
-# in /dev, or at the end of a link.
+# in /dev, or at the end of a link. Nor do its links lead the engine to a program of its own in init's place.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/daemon.sh"
 levels container
@@ -40,5 +40,17 @@ for _ in 1 2 3 4 5 6; do # which of the two the daemon lays on top is its own ch
 	box linked -- stat -f -c %T /tmp 2>&1
 done | sort -u >"$WORK/said"
 refused "/tmp that is a link to a volume is memory, or no box" grep -vE '^tmpfs$|the image has a volume in|^hint' "$WORK/said"
+# ---- a link where init is to lie: to one place for who mounts, to another for who executes ----
+rm "$WORK/root/tmp" && mkdir "$WORK/root/tmp" "$WORK/root/theirs"
+ln -s /proc/self/cwd/theirs "$WORK/root/.cordon"
+printf '#!/bin/sh\n{ id -u; grep -E "^(CapEff|Seccomp_filters)" /proc/self/status; } >/work/theirs\nsleep 1\n' >"$WORK/root/theirs/init"
+chmod 755 "$WORK/root/theirs/init"
+tar -C "$WORK/root" --owner=0 --group=0 -cf "$WORK/image.tar" .
+image instead ENV%20A=b
+mkdir -m 777 "$WORK/work"
+is "$(box instead --rw "$WORK/work:/work" -- echo ours 2>&1; cat "$WORK/work/theirs" 2>/dev/null)" ours "an image that has a link where init lies: init is ours"
+mkdir -m 700 "$WORK/user" && chown 54321:54321 "$WORK/user" "$WORK/work" && chmod 666 "$SOCKET"
+is "$(cd / && setpriv --reuid=54321 --regid=54321 --clear-groups env HOME=/nonexistent XDG_RUNTIME_DIR="$WORK/user" "$CORDON" run --engine docker --image instead --allow example.com \
+	--rw "$WORK/work:/work" -- echo ours 2>&1; cat "$WORK/work/theirs" 2>/dev/null)" ours "also where init begins as root: an ordinary user's box with a network"
 is "$(api "$SOCKET" GET /volumes | grep -o '"Volumes":[^,]*')" '"Volumes":[]' "and no volume is left"
 done_testing

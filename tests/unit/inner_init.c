@@ -531,6 +531,31 @@ static struct stream_job new_image_job(const char *line)
 	return job;
 }
 
+/* The right file in the wrong way: /usr/bin is no mount, and /dev one that can be written to. */
+static void test_how(void)
+{
+	static const struct {
+		const char *path;
+		char how;
+		bool good;
+	} rows[] = { { "/dev", 'm', true }, { "/usr/bin", 'm', false }, { "/dev", 'r', false } };
+	struct talk t;
+	struct stat st;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct stream_job job = new_job("echo there");
+
+		if (stat(rows[i].path, &st) < 0)
+			abort();
+		(void)strv_add_take(&job.checks, str_printf("%llu %llu %c %s", (unsigned long long)st.st_dev,
+							    (unsigned long long)st.st_ino, rows[i].how, rows[i].path));
+		ok(start(&t, job) && hear(&t, 'x', 5000) &&
+			   (rows[i].good ? !!t.out.data : t.error.code == CORDON_DENIED),
+		   "%s, '%c': %s", rows[i].path, rows[i].how, t.error.message);
+		finish(&t);
+	}
+}
+
 static void test_image(void)
 {
 	struct stream_job job = new_job("echo $PATH $LANG $IMAGE $HOME");
@@ -554,16 +579,17 @@ static void test_image(void)
 	if (stat("/usr", &st) < 0)
 		abort();
 	job = new_job("echo there");
-	(void)strv_add_take(&job.checks,
-			    str_printf("%llu %llu /usr", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino));
+	(void)strv_add_take(&job.checks, str_printf("%llu %llu p /usr", (unsigned long long)st.st_dev,
+						    (unsigned long long)st.st_ino));
 	ok(start(&t, job) && hear(&t, 'x', 5000) && t.out.data, "what lies where it must");
 	finish(&t);
 	job = new_job("echo there");
-	(void)strv_add_take(&job.checks,
-			    str_printf("%llu %llu /etc", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino));
+	(void)strv_add_take(&job.checks, str_printf("%llu %llu p /etc", (unsigned long long)st.st_dev,
+						    (unsigned long long)st.st_ino));
 	ok(start(&t, job) && hear(&t, 'x', 5000) && t.error.code == CORDON_DENIED, "something else is refused");
 	ok(!t.out.data, "and nothing is run");
 	finish(&t);
+	test_how();
 }
 
 /* Outside of a pid namespace it would kill everybody. */
