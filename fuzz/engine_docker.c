@@ -42,7 +42,7 @@ static void read_all(const json_t *json)
 	}
 	if (docker_read_created(json, id, &lacks))
 		must(strspn(id, "0123456789abcdef") == strlen(id), "an id fits into a path");
-	if (docker_read_listed(json, id, owner, sizeof(owner)))
+	if (docker_read_listed(json, "here", id, owner, sizeof(owner)))
 		is_clean(owner, sizeof(owner));
 	if (docker_read_state(json, &state))
 		must(state.pid >= 0 && state.exit_code >= 0 && state.exit_code < 256, "numbers of a state");

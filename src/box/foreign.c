@@ -300,8 +300,8 @@ static void from_front(struct foreign *f)
 		fd_close(&f->outputs[0]);
 		fd_close(&f->outputs[1]);
 		foreign_end(f);
-	} else if (m.type == LINK_SIGNAL && !f->is_created && is_wish_to_end(m.signal)) {
-		f->report->cancelled = true; /* nobody is there yet who could hear it, and a daemon may take its time */
+	} else if (m.type == LINK_SIGNAL && (!f->is_ready || f->copy.is_on) && is_wish_to_end(m.signal)) {
+		f->report->cancelled = true; /* nobody is there yet who could hear it, and that may take its time */
 		foreign_end(f);
 	} else if (m.type == LINK_SIGNAL) {
 		foreign_signal(f, m.signal);

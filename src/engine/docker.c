@@ -85,7 +85,7 @@ static void sweep(struct docker_api *api, const char *place)
 		return;
 	json_array_foreach(list, i, entry)
 	{
-		if (docker_read_listed(entry, id, owner, sizeof(owner)) && owner_is_orphan(owner))
+		if (docker_read_listed(entry, place, id, owner, sizeof(owner)) && owner_is_orphan(owner))
 			(void)docker_remove(api, id);
 	}
 	json_decref(list);

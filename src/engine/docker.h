@@ -45,8 +45,8 @@ bool docker_read_state(const json_t *json, struct docker_state *ret);
 bool docker_read_stats(const json_t *json, struct docker_stats *ret);
 bool docker_read_wait(const json_t *json, int *ret_code);
 void docker_read_message(const json_t *json, char text[DOCKER_TEXT_MAX]);
-/* One of a list of containers: its id and owner. */
-bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner, size_t size);
+/* One of a list of containers: its id and owner; false also where it is of another place. */
+bool docker_read_listed(const json_t *entry, const char *place, char id[DOCKER_ID_MAX], char *owner, size_t size);
 /* A line of a pull; false with the message where it failed. */
 bool docker_read_pull(const char *line, size_t len, struct engine_progress *ret_progress, char error[DOCKER_TEXT_MAX]);
 
@@ -94,6 +94,8 @@ int docker_remove(struct docker_api *api, const char *id);
 int docker_pull(struct docker_api *api, const char *image, struct cordon_error *err);
 /* A handle for `url`, with everything that reaches the daemon set. */
 CURL *docker_handle(const struct docker_api *api, const char *path);
+/* The keeper is gone or has said kill. Looks without taking: what it says while a container is being made is answered once it runs. */
+bool docker_is_unwanted(const struct driver *d);
 /* For engines that do not answer: why, and what helps. */
 int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_error *err);
 

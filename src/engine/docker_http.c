@@ -103,18 +103,21 @@ static size_t receive(char *data, size_t size, size_t n, void *arg)
 	return sink->text.failed || (sink->is_pull && sink->text.len > LINE_MAX_BYTES) ? 0 : size * n;
 }
 
-/* Looks without taking: what the keeper says while a container is being made is answered once it runs. */
-static int watch(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t e)
+bool docker_is_unwanted(const struct driver *d)
 {
-	struct driver *d = arg;
 	struct engine_request request;
 	ssize_t n;
 
-	(void)a, (void)b, (void)c, (void)e;
 	if (d->is_gone)
-		return 0; /* it is being removed */
+		return false; /* it is being removed */
 	n = recv(d->control, &request, sizeof(request), MSG_PEEK | MSG_DONTWAIT);
 	return n == 0 || (n == (ssize_t)sizeof(request) && request.type == ENGINE_KILL);
+}
+
+static int watch(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t e)
+{
+	(void)a, (void)b, (void)c, (void)e;
+	return docker_is_unwanted(arg);
 }
 
 static void reach(const struct docker_api *api, CURL *curl, const char *path)

@@ -352,9 +352,12 @@ void docker_read_message(const json_t *json, char text[DOCKER_TEXT_MAX])
 		snprintf(text, DOCKER_TEXT_MAX, "it did not say why");
 }
 
-bool docker_read_listed(const json_t *entry, char id[DOCKER_ID_MAX], char *owner, size_t size)
+bool docker_read_listed(const json_t *entry, const char *place, char id[DOCKER_ID_MAX], char *owner, size_t size)
 {
-	return take_id(entry, id) && take_text(json_object_get(entry, "Labels"), ENGINE_LABEL, owner, size);
+	const json_t *labels = json_object_get(entry, "Labels");
+	const char *where = json_string_value(json_object_get(labels, ENGINE_PLACE_LABEL));
+
+	return where && strcmp(where, place) == 0 && take_id(entry, id) && take_text(labels, ENGINE_LABEL, owner, size);
 }
 
 bool docker_read_pull(const char *line, size_t len, struct engine_progress *progress, char error[DOCKER_TEXT_MAX])

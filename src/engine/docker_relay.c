@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER = 65536, HEAD_MAX = 8192, DRAIN_US = 2000000, ATTACH_MS = 20000 };
+enum { BUFFER = 65536, HEAD_MAX = 8192, DRAIN_US = 2000000, ATTACH_US = 20000000, LOOK_MS = 200 };
 
 struct way {
 	unsigned char data[BUFFER];
@@ -39,15 +39,32 @@ struct flow {
 
 /* ---- attaching ---- */
 
-static int send_all(CURL *curl, curl_socket_t socket, const char *text)
+struct attach {
+	const struct driver *d;
+	CURL *curl;
+	curl_socket_t socket;
+	uint64_t until_us; /* for all of it: a byte now and then is no answer */
+};
+
+/* Until something can be done there; false: too late, or the keeper wants it no more. */
+static bool wait_turn(const struct attach *a, short events)
+{
+	struct pollfd p = { .fd = a->socket, .events = events };
+
+	while (clock_us() < a->until_us && !docker_is_unwanted(a->d))
+		if (poll(&p, 1, LOOK_MS) > 0)
+			return true;
+	return false;
+}
+
+static int send_all(const struct attach *a, const char *text)
 {
 	size_t len = strlen(text), n;
 
 	while (len) {
-		CURLcode code = curl_easy_send(curl, text, len, &n);
-		struct pollfd p = { .fd = socket, .events = POLLOUT };
+		CURLcode code = curl_easy_send(a->curl, text, len, &n);
 
-		if (code == CURLE_AGAIN && poll(&p, 1, ATTACH_MS) > 0)
+		if (code == CURLE_AGAIN && wait_turn(a, POLLOUT))
 			continue;
 		if (code != CURLE_OK)
 			return -1;
@@ -58,15 +75,14 @@ static int send_all(CURL *curl, curl_socket_t socket, const char *text)
 }
 
 /* Byte by byte: what comes behind the head is the container's. */
-static int read_head(CURL *curl, curl_socket_t socket, char head[HEAD_MAX])
+static int read_head(const struct attach *a, char head[HEAD_MAX])
 {
 	size_t len = 0, n = 0;
 
 	while (len < HEAD_MAX - 1) {
-		CURLcode code = curl_easy_recv(curl, head + len, 1, &n);
-		struct pollfd p = { .fd = socket, .events = POLLIN };
+		CURLcode code = curl_easy_recv(a->curl, head + len, 1, &n);
 
-		if (code == CURLE_AGAIN && poll(&p, 1, ATTACH_MS) > 0)
+		if (code == CURLE_AGAIN && wait_turn(a, POLLIN))
 			continue;
 		if (code != CURLE_OK || n != 1)
 			return -1;
@@ -78,15 +94,14 @@ static int read_head(CURL *curl, curl_socket_t socket, char head[HEAD_MAX])
 }
 
 /* What follows the head of a refusal. */
-static int refused(struct docker_relay *relay, curl_socket_t socket, struct cordon_error *err)
+static int refused(struct docker_relay *relay, const struct attach *a, struct cordon_error *err)
 {
 	struct docker_answer answer = { 0 };
-	struct pollfd p = { .fd = socket, .events = POLLIN };
 	char body[4096];
 	size_t n = 0;
 	int r;
 
-	if (poll(&p, 1, ATTACH_MS) > 0 && curl_easy_recv(relay->attached, body, sizeof(body), &n) == CURLE_OK)
+	if (wait_turn(a, POLLIN) && curl_easy_recv(a->curl, body, sizeof(body), &n) == CURLE_OK)
 		answer.json = json_loadb(body, n, JSON_DISABLE_EOF_CHECK, NULL);
 	r = docker_fail(relay->api, &answer, "attach to the container", err);
 	json_decref(answer.json);
@@ -95,28 +110,34 @@ static int refused(struct docker_relay *relay, curl_socket_t socket, struct cord
 
 int docker_attach(struct docker_relay *relay, struct cordon_error *err)
 {
+	struct attach a = { .d = relay->api->d,
+			    .curl = docker_handle(relay->api, "/"),
+			    .socket = CURL_SOCKET_BAD,
+			    .until_us = clock_us() + ATTACH_US };
 	char request[512], head[HEAD_MAX] = "";
-	curl_socket_t socket = CURL_SOCKET_BAD;
 	CURLcode code;
 
-	relay->attached = docker_handle(relay->api, "/");
+	relay->attached = a.curl;
 	if (!relay->attached)
 		return fail_memory(err);
 	curl_easy_setopt(relay->attached, CURLOPT_CONNECT_ONLY, 1L);
 	code = curl_easy_perform(relay->attached);
 	if (code == CURLE_OK)
-		code = curl_easy_getinfo(relay->attached, CURLINFO_ACTIVESOCKET, &socket);
+		code = curl_easy_getinfo(relay->attached, CURLINFO_ACTIVESOCKET, &a.socket);
 	if (code != CURLE_OK)
 		return docker_fail_curl(relay->api, code, err);
 	snprintf(request, sizeof(request),
 		 "POST %s/containers/%s/attach?stream=1&stdin=1&stdout=1&stderr=0 HTTP/1.1\r\nHost: localhost\r\n"
 		 "Connection: Upgrade\r\nUpgrade: tcp\r\nContent-Length: 0\r\n\r\n",
 		 relay->api->prefix, relay->id);
-	if (send_all(relay->attached, socket, request) < 0 || read_head(relay->attached, socket, head) < 0)
-		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "the daemon of %s went away, or gives no stream",
-				   relay->api->d->engine);
+	if (send_all(&a, request) < 0 || read_head(&a, head) < 0)
+		return docker_fail_curl(relay->api,
+					docker_is_unwanted(a.d)    ? CURLE_ABORTED_BY_CALLBACK
+					: clock_us() >= a.until_us ? CURLE_OPERATION_TIMEDOUT
+								   : CURLE_GOT_NOTHING,
+					err);
 	if (!str_starts(head, "HTTP/1.1 101") && !str_starts(head, "HTTP/1.1 200"))
-		return refused(relay, socket, err);
+		return refused(relay, &a, err);
 	return 0;
 }
 
@@ -177,6 +198,10 @@ static void take_from_container(struct flow *f)
 	if (code == CURLE_AGAIN)
 		return;
 	kept = code == CURLE_OK && n ? docker_mux_feed(&f->mux, w->data, n) : -EPIPE;
+	if (kept == -EPROTO) { /* not the container's, whatever it is */
+		f->failed = CURLE_WEIRD_SERVER_REPLY;
+		f->ended_us = clock_us();
+	}
 	if (kept < 0)
 		w->has_ended = true;
 	w->at = 0;

@@ -36,8 +36,17 @@ daemon_wait() { # PID SOCKET
 	return 1
 }
 
-# docker_run DIR: only the daemon, on the socket it always has. After a kill -9 it may give up once, since the containerd of the old one is still there.
-docker_run() { docker_try "$1" || docker_try "$1"; }
+# docker_run DIR: only the daemon, on the socket it always has. After a kill -9 the containerd of the old one, which dies with it, looks alive to
+# the new one until somebody has waited for it: without its pid file there is nothing to look at.
+docker_run() {
+	local file=$1/docker-run/containerd/containerd.pid i
+	for i in $(seq 50); do
+		grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$(cat "$file" 2>/dev/null)/status" || break
+		sleep 0.1
+	done
+	rm -f "$file"
+	docker_try "$1" || docker_try "$1"
+}
 docker_try() {
 	dockerd --iptables=false --ip6tables=false --bridge=none --data-root "$1/docker" --exec-root "$1/docker-run" \
 		-p "$1/docker.pid" -H "unix://$1/docker.sock" ${DOCKER_MORE:+$DOCKER_MORE} >>"$1/docker.log" 2>&1 &

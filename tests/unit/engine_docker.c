@@ -53,11 +53,17 @@ static void test_answers(void)
 		"{\"memory_stats\":{\"max_usage\":9},\"cpu_stats\":{\"cpu_usage\":{\"total_usage\":5000}}}", &n) &&
 		   n.memory_peak_bytes == 9 && n.cpu_us == 5,
 	   "numbers");
-	ok(READ(docker_read_listed, "{\"Id\":\"0123456789abcdef\",\"Labels\":{\"cordon.owner\":\"cordon-1\"}}", id,
-		owner, sizeof(owner)),
+	ok(READ(docker_read_listed,
+		"{\"Id\":\"0123456789abcdef\",\"Labels\":{\"cordon.owner\":\"cordon-1\",\"cordon.place\":\"here\"}}",
+		"here", id, owner, sizeof(owner)),
 	   "one of a list");
-	ok(!READ(docker_read_listed, "{\"Id\":\"0123456789abcdef\",\"Labels\":{}}", id, owner, sizeof(owner)),
+	ok(!READ(docker_read_listed, "{\"Id\":\"0123456789abcdef\",\"Labels\":{\"cordon.place\":\"here\"}}", "here", id,
+		 owner, sizeof(owner)),
 	   "is ours by its label");
+	ok(!READ(docker_read_listed,
+		 "{\"Id\":\"0123456789abcdef\",\"Labels\":{\"cordon.owner\":\"cordon-1\",\"cordon.place\":\"there\"}}",
+		 "here", id, owner, sizeof(owner)),
+	   "and by its place");
 	ok(read_pull("{\"status\":\"Pulling\",\"progressDetail\":{\"current\":1,\"total\":2}}", &p, error) &&
 		   p.total_bytes == 2,
 	   "progress of a pull");

@@ -1,0 +1,119 @@
+#!/bin/bash
+# A daemon of Docker that answers what it likes (tests/engine/fake.py): garbage, too much, too little, too late, at every step of a run, is an error
+# with status 125 and in time; a process that it names is neither signalled nor entered unless it runs our init; and of the containers that it lists only
+# orphans of this machine are removed.
+. "$(dirname "$0")/../lib.sh"
+levels container
+need python3
+mkdir "$WORK/d"
+
+fake() { # SCENARIO…: a daemon for each
+	[ -z "${feed:-}" ] || exec {feed}>&-
+	rm -f "$WORK/fifo" "$WORK/ready" && mkfifo "$WORK/fifo"
+	python3 "$TOP/tests/engine/fake.py" "$WORK/d" "$@" <"$WORK/fifo" >"$WORK/ready" 2>"$WORK/fake.err" &
+	exec {feed}>"$WORK/fifo"
+	until_true 10 grep -q ready "$WORK/ready" || note "$(cat "$WORK/fake.err")"
+}
+# at SCENARIO FLAG… -- COMMAND…: a run on that daemon. $WORK/d/SCENARIO.code, .out and .err are what came of it, .ms how long it took.
+at() {
+	local name=$1 begin=$EPOCHREALTIME
+	shift
+	DOCKER_HOST=unix://$WORK/d/$name.sock timeout ${IMPATIENT:+-s INT} -k 9 "${IMPATIENT:-9}" "$CORDON" run --engine docker --image any "$@" >"$WORK/d/$name.out" 2>"$WORK/d/$name.err"
+	echo $? >"$WORK/d/$name.code"
+	echo $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) >"$WORK/d/$name.ms"
+}
+all() { # SCENARIO…: ten at a time
+	local pids=() name
+	for name; do
+		at "$name" -- true &
+		pids+=($!)
+		[ ${#pids[@]} -lt 10 ] || { wait "${pids[@]}" && pids=(); }
+	done
+	[ ${#pids[@]} = 0 ] || wait "${pids[@]}"
+}
+asked() { grep -c "$2" "$WORK/d/$1.log"; }
+
+# ---- what is no answer ----
+
+# What a ping and a start say beside their heads is nobody's business, and a stream has no JSON.
+bad=()
+for step in ping create attach start inspect wait; do
+	for kind in garbage empty html types huge endless cut refused; do
+		case $kind.$step in *.ping | *.attach | *.start) [[ $kind =~ garbage|empty|huge|endless ]] || continue ;; esac
+		[ $kind.$step != huge.start ] || continue
+		bad+=("$kind.$step")
+	done
+done
+fine=({garbage,huge,types,refused,cut}.list {html,refused}.ping types.delete)
+fake good "${bad[@]}" "${fine[@]}"
+at good -- true
+is "$(cat "$WORK/d/good.code" "$WORK/d/good.out")" "0
+hello" "control: one that behaves" || cat "$WORK/d/good.err"
+like "$(cat "$WORK/d/good.log")" 'POST /v1.41/containers/create\?name=cordon-' "and is asked for a container by its name"
+all "${bad[@]}" "${fine[@]}"
+wrong='' slow=''
+for name in "${bad[@]}"; do
+	[ "$(cat "$WORK/d/$name.code")" = 125 ] && grep -q '^cordon: ' "$WORK/d/$name.err" || wrong+="$name: status $(cat "$WORK/d/$name.code"), $(head -c 300 "$WORK/d/$name.out" "$WORK/d/$name.err")"$'\n'
+	[ "$(cat "$WORK/d/$name.ms")" -lt 6000 ] || slow+=" $name: $(cat "$WORK/d/$name.ms") ms"
+done
+is "$wrong" "" "what is no answer ends the run with an error and status 125 (${#bad[@]} of them)"
+is "$slow" "" "soon"
+unlike "$(cat "$WORK"/d/*.err)" $'[\x1b\x07]' "and no control character of it reaches the terminal"
+for name in "${fine[@]}"; do
+	[ "$(cat "$WORK/d/$name.code" "$WORK/d/$name.out" | tr '\n' ' ')" = "0 hello " ] || echo "$name: $(cat "$WORK/d/$name.code" "$WORK/d/$name.err")"
+done >"$WORK/wrong"
+is "$(cat "$WORK/wrong")" "" "a list that cannot be read, a ping and a removal that says more keep nobody from running"
+
+# ---- what is no answer yet ----
+
+late=(hang.{ping,list,create,attach,start,inspect} drip.attach)
+fake "${late[@]}"
+IMPATIENT=0.7 all "${late[@]}"
+for name in "${late[@]}"; do
+	[ "$(cat "$WORK/d/$name.code")" = 124 ] && [ "$(cat "$WORK/d/$name.ms")" -lt 5000 ] && grep -q '^cordon: ' "$WORK/d/$name.err" || echo "$name: $(cat "$WORK/d/$name.code" "$WORK/d/$name.ms" "$WORK/d/$name.err")"
+done >"$WORK/wrong"
+is "$(cat "$WORK/wrong")" "" "a daemon that does not answer is not waited for when the caller cancels, at any step"
+
+# ---- containers that are listed ----
+
+boot=$(head -c 8 /proc/sys/kernel/random/boot_id)
+place=$(cat /etc/machine-id 2>/dev/null)
+[ ${#place} -ge 32 ] || place=$(cat /proc/sys/kernel/random/boot_id)
+place=$place-$(stat -Lc %i /proc/self/ns/pid)
+sh -c 'exit 0' &
+gone=$!
+wait "$gone"
+entry() { printf '{"Id":"%s","Labels":{%s}}' "$1" "$2"; }
+here="\"cordon.place\":\"$place\"" orphan="\"cordon.owner\":\"cordon-$gone-1-$boot\""
+export FAKE_LIST
+FAKE_LIST=[$(entry aaaaaaaaaaaaaaaa "$orphan,$here"),$(entry bbbbbbbbbbbbbbbb "$orphan"),$(entry cccccccccccccccc "$orphan,\"cordon.place\":\"elsewhere-1\"")
+FAKE_LIST+=,$(entry dddddddddddddddd "\"cordon.owner\":\"cordon-$$-$(($(cut -d. -f1 /proc/uptime) * 100))-$boot\",$here"),$(entry eeeeeeeeeeeeeeee "\"cordon.owner\":\"somebody\",$here")
+FAKE_LIST+=,$(entry ffffffffffffffff "$here"),$(entry "../../x/aaaaaaaa" "$orphan,$here"),7]
+fake list
+at list -- true
+is "$(cat "$WORK/d/list.code" "$WORK/d/list.out" | tr '\n' ' ')" "0 hello " "a daemon that lists whatever it likes" || cat "$WORK/d/list.err"
+is "$(sed -n 's|^DELETE /v1.41/containers/\([^?]*\)?.*|\1|p' "$WORK/d/list.log" | grep -v cordon-)" aaaaaaaaaaaaaaaa "has an orphan of this machine removed, and nobody else"
+
+# ---- a process that is named ----
+
+if [ "$ME" = root ]; then
+	# In a box of its own: limits that hold, and a network namespace that a gateway could be laid into.
+	"$CORDON" run --memory 48M --pids 8 --cpus 0.4 --timeout 60s -- sh -c 'sleep 0.1; exec sleep 31'"$$" &
+	defer kill $!
+	until_true 10 pgrep -f "^sleep 31$$\$"
+	FAKE_PID=$(pgrep -f "^sleep 31$$\$")
+	export FAKE_PID
+	links() { nsenter -t "$FAKE_PID" -n cat /proc/net/dev | grep -c :; }
+	there=$(links)
+	fake pid mute
+	at pid --memory 64M --pids 16 --cpus 0.5 --allow example.com -- true
+	is "$(cat "$WORK/d/pid.code")" 125 "a process of the host that the daemon names is not entered" || cat "$WORK/d/pid.err"
+	like "$(cat "$WORK/d/pid.err")" "not to be found on this machine" "for that reason"
+	at pid --memory 64M --pids 16 --cpus 0.5 -- true
+	is "$(cat "$WORK/d/pid.code" "$WORK/d/pid.out" | tr '\n' ' ')" "0 hello " "control: without a network it is only looked at" || cat "$WORK/d/pid.err"
+	IMPATIENT=1 at mute --memory 64M --pids 16 --cpus 0.5 -- true
+	is "$(cat "$WORK/d/mute.code")" 124 "a container that says nothing is ended"
+	like "$(cat "$WORK/d/mute.log")" "kill" "by the daemon"
+	is "$(pgrep -f "^sleep 31$$\$") $(links)" "$FAKE_PID $there" "and the process that it named lives, with its network as it was"
+fi
+done_testing
