@@ -136,10 +136,7 @@ static void spec_netns(struct json *j, const struct foreign *f)
 /* A user's driver is root of its namespace, and must not take itself for the host's. */
 static void spec_dir(struct json *j, const struct cordon_plan *p)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	auto_free char *dir = runtime && runtime[0] == '/'
-				      ? str_printf("%s/cordon-engine", runtime)
-				      : str_printf("/tmp/cordon-engine-%u", (unsigned)p->caller_uid);
+	auto_free char *dir = engine_directory(p->caller_uid);
 
 	if (!p->as_root)
 		json_string(j, "dir", dir);

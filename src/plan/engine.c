@@ -8,6 +8,7 @@
 #include "policy/config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,6 +161,16 @@ static int check_places(const struct cordon_plan *plan, struct cordon_error *err
 
 /* A namespace of the host's own, which takes root to make; what an ordinary user's runtime makes is entered. gVisor looks at its namespace when
  * it starts, and that would be too late. */
+char *engine_directory(uid_t uid)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (uid == 0)
+		return strdup("/run/cordon-engine");
+	return runtime && runtime[0] == '/' ? str_printf("%s/cordon-engine", runtime)
+					    : str_printf("/tmp/cordon-engine-%u", (unsigned)uid);
+}
+
 enum engine_network engine_network(const struct engine *e, bool as_root)
 {
 	if (e->network != ENGINE_NETWORK_GIVEN || as_root)

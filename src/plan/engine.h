@@ -33,6 +33,8 @@ enum { ENGINES_MAX = 6 };
 extern const struct engine engines[ENGINES_MAX]; /* in the order of enum policy_engine */
 extern const size_t engine_count;
 
+/* Where runtimes keep the directories of a user's containers; root's is the driver's own default. NULL: memory ran out. */
+char *engine_directory(uid_t uid);
 /* A program as the driver looks for it: PATH, then where systems put it. */
 bool engine_find_program(const char *name, char *buf, size_t size);
 /* By looking alone; *ret_why says it. That nothing is missing does not mean that it works: `cordon doctor` asks it. */

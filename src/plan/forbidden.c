@@ -3,6 +3,7 @@
 
 #include "base/fd.h"
 #include "base/path.h"
+#include "plan/engine.h"
 #include "plan/place.h"
 #include "policy/config.h"
 
@@ -50,7 +51,8 @@ static const char *const home_names[] = {
 };
 
 /* Sockets that the caller's own environment names: an agent's, a bus's, an engine's. */
-static const char *const socket_variables[] = { "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", NULL };
+static const char *const socket_variables[] = { "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
+						"CONTAINER_HOST", NULL };
 
 struct check {
 	const char *path; /* the real path of what is to be mounted */
@@ -241,9 +243,22 @@ static int check_sockets(const struct check *c)
 	return 0;
 }
 
-static int check_all(const struct check *c, const struct strv *extra)
+/* What boxes are made of: who could write there would be in the next one, or lead cordon elsewhere. */
+static int check_own(const struct check *c)
 {
 	const struct config *config = config_get(NULL);
+	auto_free char *containers = engine_directory(getuid());
+
+	if (!containers)
+		return fail_memory(c->err);
+	if (config && ((config->images_dir && check_path(c, config->images_dir) < 0) ||
+		       (config->state_dir && check_path(c, config->state_dir) < 0)))
+		return -1;
+	return check_path(c, containers);
+}
+
+static int check_all(const struct check *c, const struct strv *extra)
+{
 	const char *home = secure_getenv("HOME");
 	auto_free char *clean = home && home[0] == '/' && home[1] ? path_clean(NULL, home) : NULL;
 
@@ -253,11 +268,9 @@ static int check_all(const struct check *c, const struct strv *extra)
 	for (size_t i = 0; i < extra->n; i++)
 		if (check_path(c, extra->v[i]) < 0)
 			return -1;
-	if (config && config->images_dir && check_path(c, config->images_dir) < 0)
-		return -1; /* whoever could write there would be in every later box */
 	if (clean && strcmp(clean, "/") != 0 && check_home(c, clean) < 0)
 		return -1;
-	if (check_home_directory(c) < 0 || check_accounts(c) < 0)
+	if (check_own(c) < 0 || check_home_directory(c) < 0 || check_accounts(c) < 0)
 		return -1;
 	return check_sockets(c);
 }

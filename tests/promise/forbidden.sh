@@ -86,6 +86,21 @@ printf 'version: 1\nlevel: %s\nfiles: {read: ["%s"], forbidden: ["%s"]}\n' "$LEV
 status 126 "files.forbidden adds to the list" box --policy "$WORK/policy.yaml" -- true
 like "$ERR" "$WORK/data/sub" "and is named"
 
+# Sockets of engines, and what boxes are made of.
+mkdir -p "$WORK/engine/sub" "$WORK/runtime/cordon/shelf" "$WORK/runtime/cordon-engine" "$WORK/runtime/other"
+for variable in DOCKER_HOST CONTAINER_HOST; do
+	status 0 "control: a directory without a socket" box --ro "$WORK/engine${dest:+:$dest}" -- true
+	export "$variable=unix://$WORK/engine/sub/sock"
+	refuse "$WORK/engine" "$WORK/engine/sub/sock"
+	unset "$variable"
+done
+if [ "$ME" = user ]; then
+	export XDG_RUNTIME_DIR=$WORK/runtime
+	for path in cordon cordon/shelf cordon-engine .; do refuse "$(realpath "$WORK/runtime/$path")" "$WORK/runtime/cordon"; done
+	status 0 "control: something beside them" box --ro "$WORK/runtime/other${dest:+:$dest}" -- true
+	unset XDG_RUNTIME_DIR
+fi
+
 # Bind mounts of a secret are the secret.
 if [ "$ME" = root ] && [ "$LEVEL" = container ]; then
 	mkdir -p "$HOME/.ssh/sub" "$WORK/bound" "$WORK/bound-sub" "$WORK/holder/inner"
