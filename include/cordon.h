@@ -268,7 +268,7 @@ CORDON_API void cordon_result_free(struct cordon_result *result);
 
 /*
  * cordon_run() makes a box for one job. A box that lives takes one job after another: each is a fresh process behind the same walls, with
- * a deadline, an output bound, denials and a result of its own; what earlier jobs wrote is still there. When a job ends, everything that
+ * a deadline, an output bound, denials and a result of its own; what earlier jobs wrote is still there, files and System V objects alike. When a job ends, everything that
  * it started ends with it, also what it left in the background: between two jobs nothing runs. Memory, processes, CPU share and disk are
  * limits of the box; wall time, CPU time and output count anew for each job. result->memory_peak_bytes is the box's so far.
  *
