@@ -103,6 +103,29 @@ static void spec_mount(struct json *j, const struct foreign *f, const char *dest
 	json_end_object(j);
 }
 
+static bool is_below(const struct plan_mount *m, const struct plan_mount *other)
+{
+	return m != other && path_is_within(m->dest, other->dest);
+}
+
+/*
+ * A mount of the tree for a kernel of its own. Not one below another: that comes with it, and on the way to it lie directories of the host's,
+ * which anybody who may write there can swap for a link while the runtime looks it up by name. The tree itself is read-only where it has to
+ * be; what is said here only must not be narrower than what lies below.
+ */
+static void spec_tree_mount(struct json *j, const struct foreign *f, const struct plan_mount *m)
+{
+	const struct cordon_plan *p = f->plan;
+	bool writable = m->writable, has_parent = false;
+
+	for (size_t i = 0; i < p->mount_count; i++) {
+		has_parent = has_parent || is_below(m, &p->mounts[i]);
+		writable = writable || (is_below(&p->mounts[i], m) && p->mounts[i].writable);
+	}
+	if (!has_parent)
+		spec_mount(j, f, m->dest, writable);
+}
+
 /*
  * Of the tree, what a runtime would hide with its own: /dev/shm, which counts against the same size as the home. A kernel of its own has
  * more: it lays memory of no bound over an empty /tmp, and takes what is no mount for nobody's but its own, so that it would not see
@@ -117,7 +140,7 @@ static void spec_mounts(struct json *j, const struct foreign *f)
 	if (p->engine->own_kernel) {
 		spec_mount(j, f, "/tmp", true);
 		for (size_t i = 0; i < p->mount_count; i++)
-			spec_mount(j, f, p->mounts[i].dest, p->mounts[i].writable);
+			spec_tree_mount(j, f, &p->mounts[i]);
 	}
 	json_end_array(j);
 }

@@ -8,6 +8,7 @@
 #include "policy/config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -145,10 +146,31 @@ static int check_in(const struct cordon_plan *plan, const char *dest, struct cor
 	return fail_hint(err, "copy it into %s or /tmp, or mount it with --ro", plan->home);
 }
 
+/* In a directory that is the root's own, which somebody may swap for a link while a runtime looks mounts up by name. The others have fds. */
+static int check_way(const struct cordon_plan *plan, const char *dest, struct cordon_error *err)
+{
+	auto_free char *top = strndup(dest + 1, strcspn(dest + 1, "/"));
+
+	if (!plan->engine->own_kernel || !plan->root || plan->image.name || !strchr(dest + 1, '/'))
+		return 0;
+	if (!top)
+		return fail_memory(err);
+	for (size_t i = 0; i < plan->mount_count; i++)
+		if (strcmp(plan->mounts[i].dest, dest) != 0 && path_is_within(dest, plan->mounts[i].dest))
+			return 0; /* it comes with that one */
+	if (path_is_within(dest, "/home") || path_is_within(dest, "/tmp") ||
+	    faccessat(plan->root_fd, top, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	cordon_fail(err, CORDON_UNAVAILABLE, 0,
+		    "engine '%s' cannot mount at '%s', in a directory that others may change: /%s of the root",
+		    plan->engine->name, dest, top);
+	return fail_hint(err, "mount it at the top, or make an image of the root: cordon image import");
+}
+
 static int check_places(const struct cordon_plan *plan, struct cordon_error *err)
 {
 	for (size_t i = 0; i < plan->mount_count; i++)
-		if (check_place(plan, plan->mounts[i].dest, err) < 0)
+		if (check_place(plan, plan->mounts[i].dest, err) < 0 || check_way(plan, plan->mounts[i].dest, err) < 0)
 			return -1;
 	for (size_t i = 0; i < plan->private_count; i++)
 		if (check_place(plan, plan->privates[i].dest, err) < 0)

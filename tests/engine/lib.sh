@@ -113,6 +113,34 @@ $owner" "and its files belong to who owned it"
 	is "$(box --root "$WORK/root" -- /bin/sh -c 'echo $0; /bin/busybox ls /bin' | tr '\n' ' ')" "/bin/sh busybox sh " "a root of one's own"
 }
 
+# gVisor looks mounts up by name: whoever can write to a directory that is given may have a link on the way to the next one.
+by_name() {
+	local real
+	real=$(command -v runsc)
+	mkdir -p "$WORK/given/sub/x" "$WORK/other" "$WORK/theirs/x" "$WORK/path" "$WORK/root/opt/x"
+	echo ours >"$WORK/other/file"
+	echo theirs >"$WORK/theirs/x/file"
+	is "$(box --rw "$WORK/given:/work" --ro "$WORK/other:/work/sub/x" -- sh -c 'cat /work/sub/x/file; touch /work/sub/x/new 2>/dev/null; touch /work/new && echo written')" "ours
+written" "a mount below another"
+	cat >"$WORK/path/runsc" <<END
+#!/bin/sh
+for arg; do
+	if [ "\$before" = --bundle ]; then
+		cp "\$arg/config.json" "$WORK/config.json"
+		mv "$WORK/given/sub" "$WORK/given/old" && ln -s "$WORK/theirs" "$WORK/given/sub"
+	fi
+	before=\$arg
+done
+exec $real "\$@"
+END
+	chmod 755 "$WORK/path/runsc"
+	is "$(PATH=$WORK/path:$PATH box --rw "$WORK/given:/work" --ro "$WORK/other:/work/sub/x" -- sh -c 'cat /work/old/x/file /work/sub/x/file' 2>/dev/null)" ours "is that one still, when a link takes the place of its directory"
+	like "$(cat "$WORK/config.json")" '/work"' "control: the specification was seen"
+	unlike "$(cat "$WORK/config.json")" /work/sub "and no path through it was in there"
+	status 125 "nor in a directory of a root of one's own" box --root "$WORK/root" --ro "$WORK/other:/opt/x" -- true
+	like "$ERR" "others may change" "which is said"
+}
+
 rights() {
 	is "$(box -- sh -c 'id -un; id -Gn; hostname; pwd' | tr '\n' ' ')" "agent agent cordon /home/agent " "who it is"
 	[ ${#FLAGS[@]} != 0 ] || is "$(box -- sh -c 'id -u; id -G' | tr '\n' ' ')" "1000 1000 " "by number"
@@ -173,6 +201,7 @@ oci() { # RUNTIME
 	before=$(left | sort)
 	statuses
 	files
+	! gvisor || by_name
 	rights
 	disk
 	refusals
