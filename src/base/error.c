@@ -64,6 +64,27 @@ int fail_step(struct cordon_error *err, const char *step)
 	return -1;
 }
 
+/* C1 controls in UTF-8 are 0xc2 0x80…0x9f; some terminals obey them. */
+static void clean(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text, next = (unsigned char)text[1];
+
+		if (c < ' ' || c == 0x7f)
+			*text = '?';
+		else if (c == 0xc2 && next >= 0x80 && next < 0xa0)
+			text[0] = text[1] = '?';
+	}
+}
+
+void fail_clean(struct cordon_error *err)
+{
+	clean(err->step, sizeof(err->step));
+	clean(err->message, sizeof(err->message));
+	clean(err->hint, sizeof(err->hint));
+}
+
 int fail_memory(struct cordon_error *err)
 {
 	return cordon_fail(err, CORDON_NO_MEMORY, 0, "out of memory");

@@ -148,14 +148,6 @@ int egress_start(struct egress_process *e, const struct cordon_plan *plan, int e
 	return fail_step(err, "egress");
 }
 
-static void clean_text(char *text, size_t size)
-{
-	text[size - 1] = '\0';
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 /* It may have served the box before it went, and been taken over: what it says is text, and never that of another step. */
 bool egress_said(const struct egress_process *e, struct cordon_error *ret)
 {
@@ -166,8 +158,7 @@ bool egress_said(const struct egress_process *e, struct cordon_error *ret)
 		n = recv(e->capture, &said, sizeof(said), MSG_DONTWAIT);
 	if (n != (ssize_t)sizeof(said) || said.code == CORDON_OK)
 		return false;
-	clean_text(said.message, sizeof(said.message));
-	clean_text(said.hint, sizeof(said.hint));
+	fail_clean(&said);
 	*ret = said;
 	if (said.code < 0 || said.code > CORDON_INTERNAL || said.code == CORDON_NOT_FOUND ||
 	    said.code == CORDON_NOT_EXECUTABLE)

@@ -245,7 +245,7 @@ void foreign_net_turn(struct foreign *f)
 	f->lost = err;
 	if ((served && f->report->started) || f->is_open)
 		return;
-	f->report->cancelled = f->report->started;
+	f->report->failed = f->report->started;
 	foreign_end(f);
 }
 

@@ -270,7 +270,7 @@ static void break_off(struct foreign *f, int r, struct cordon_error *err)
 		(void)fail_step(err, "stream");
 	}
 	foreign_note(f, err);
-	f->report->cancelled = f->report->cancelled || !f->report->has_exit;
+	f->report->failed = f->report->started && !f->report->has_exit && !f->ending;
 	fd_close(&f->stream); /* nothing more is believed; init goes with it */
 	foreign_end(f);
 }

@@ -298,7 +298,7 @@ static void on_later(struct keeper *k)
 	cordon_fail(&err, CORDON_SYSTEM, -r, "limit CPU and disk rates");
 	(void)fail_step(&err, "cgroup");
 	keeper_note(k, &err);
-	k->report.cancelled = true;
+	k->report.failed = true;
 	keeper_end(k);
 }
 
@@ -316,7 +316,7 @@ static void on_egress(struct keeper *k)
 	k->lost = err;
 	if ((served && k->report.started) || k->is_open)
 		return;
-	k->report.cancelled = k->report.started;
+	k->report.failed = k->report.started;
 	keeper_end(k);
 }
 

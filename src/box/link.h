@@ -86,6 +86,7 @@ struct link_denial {
 
 struct link_report {
 	bool started, timed_out, cancelled, out_of_cpu, over_output, over_disk, over_memory;
+	bool failed; /* something of ours did while the payload ran, which was ended: the error is the result */
 	struct link_exit exit;
 	bool has_exit;
 	uint64_t wall_us, cpu_us, memory_peak_bytes, oom_kills, process_refusals;

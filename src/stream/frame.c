@@ -197,7 +197,8 @@ int frame_get_error(const struct frame *f, struct cordon_error *ret)
 	unpack_text(&u, ret->step, sizeof(ret->step));
 	unpack_text(&u, ret->message, sizeof(ret->message));
 	unpack_text(&u, ret->hint, sizeof(ret->hint));
-	if (ret->code <= CORDON_OK || ret->errnum < 0 || ret->errnum > 4095)
+	fail_clean(ret);
+	if (ret->code <= CORDON_OK || ret->code > CORDON_INTERNAL || ret->errnum < 0 || ret->errnum > 4095)
 		return -EPROTO;
 	return unpack_end(&u);
 }

@@ -1,11 +1,11 @@
 /*
  * Runs a command under ptrace, lets one of its system calls fail or kills a process of it there, and tells what came of it.
  *
- *	inject [--list FILE] [--at NAME:N] [--every NAME:CALL] [--error ERRNO] [--kill NAME[,NAME…]] [--report FILE]
+ *	inject [--list FILE] [--at NAME:N] [--every NAME:CALL [--spare N]] [--error ERRNO] [--kill NAME[,NAME…]] [--report FILE]
  *	       [--seconds S] -- COMMAND ARG…
  *
  * Processes are named by descent: "0" is the command, "0.1" its first child, "0.1.2" that one's second. Calls are counted for each
- * process from 1, so that NAME:N is the same call in every run of a program that does the same. A call that is made to fail is not
+ * process from 1, so that NAME:N is the same call in every run of a program that does the same; --spare leaves the first of a kind alone. A call that is made to fail is not
  * done at all, but for close, which never keeps its descriptor. A process that executes a program (the payload) is let go.
  *
  * --list    a line for each call: NAME N CALL. --report: what happened, "key value" lines:
@@ -48,7 +48,7 @@ static struct process processes[PROCESSES];
 static size_t process_count;
 static FILE *list, *report;
 static char at_name[NAME_MAX_LEN], every_name[NAME_MAX_LEN], kill_names[256];
-static unsigned at_number;
+static unsigned at_number, spared, seen; /* of --every: those that do not fail, and how many there were */
 static long every_call = -1;
 static int error_number;
 static bool fired;
@@ -238,7 +238,8 @@ static bool is_place(const struct process *p, long nr)
 {
 	if (at_number && !fired && p->calls == at_number && strcmp(p->name, at_name) == 0)
 		return true;
-	return every_call == nr && (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0);
+	return every_call == nr && (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0) &&
+	       seen++ >= spared;
 }
 
 static void on_enter(struct process *p, long nr)
@@ -439,6 +440,8 @@ int main(int argc, char **argv)
 			at_number = (unsigned)strtoul(place(value, at_name), NULL, 10);
 		else if (strcmp(argv[i], "--every") == 0)
 			every_call = call_number(place(value, every_name));
+		else if (strcmp(argv[i], "--spare") == 0)
+			spared = (unsigned)strtoul(value, NULL, 10);
 		else if (strcmp(argv[i], "--error") == 0)
 			error_number = (int)strtol(value, NULL, 10);
 		else if (strcmp(argv[i], "--kill") == 0)

@@ -148,6 +148,19 @@ static void test_bodies(void)
 	frame_put_error(&out, &error);
 	ok(one(r, &out, &f) == 1 && frame_get_error(&f, &back) == 0 && memcmp(&error, &back, sizeof(back)) == 0,
 	   "an error comes back");
+	snprintf(error.step, sizeof(error.step), "a\nb");
+	snprintf(error.message, sizeof(error.message),
+		 "red \033[31m\177 and \xc2\x9b"
+		 "2J, not \xc3\xa9");
+	snprintf(error.hint, sizeof(error.hint), "\r\b");
+	frame_put_error(&out, &error);
+	ok(one(r, &out, &f) == 1 && frame_get_error(&f, &back) == 0, "one that would speak to a terminal");
+	is_str(back.message, "red ?[31m? and ??2J, not \xc3\xa9", "says nothing to it");
+	is_str(back.step, "a?b", "neither with its step");
+	is_str(back.hint, "??", "nor with its hint");
+	error.code = CORDON_INTERNAL + 1;
+	frame_put_error(&out, &error);
+	ok(one(r, &out, &f) == 1 && frame_get_error(&f, &back) == -EPROTO, "a code that there is not is none");
 	free(r);
 }
 
