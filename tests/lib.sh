@@ -29,6 +29,40 @@ export CORDON PROBE ME LEVEL
 WORK=$(mktemp -d "${TMPDIR:-/tmp}/cordon-test.XXXXXX") || exit 1
 WORK=$(realpath "$WORK")
 chmod 755 "$WORK" # so that no mode does what a wall should
+# Under an engine $CORDON is a script that asks for it in every run, however a test starts one; a policy that names none is extended by one that does.
+export CORDON_PROGRAM=$CORDON
+if [ -n "$ENGINE" ]; then
+	CORDON=$WORK/.command
+	cat >"$CORDON" <<-'END'
+		#!/bin/bash
+		case $1 in run | code) verb=$1 && shift ;; *) exec "$CORDON_PROGRAM" "$@" ;; esac
+		engine=$CORDON_ENGINE image=${CORDON_ENGINE_IMAGE:-} certs=${CORDON_ENGINE_CERTS:-} flags=()
+		while [ $# != 0 ] && [ "$1" != -- ]; do
+			case $1 in
+			--engine | --image)
+				[ "$2" = "$CORDON_ENGINE" ] || [ "$2" = "${CORDON_ENGINE_IMAGE:-}" ] || { engine='' image='' && flags+=("$1" "$2"); }
+				shift 2 && continue
+				;;
+			--root) image='' ;;
+			--policy)
+				grep -qs '^engine:' "$2" && engine='' image='' certs=''
+				if [ -n "$engine" ] && [ -f "$2" ]; then
+					made=$(mktemp "${0%/*}/.policy.XXXXXX")
+					chmod 644 "$made"
+					printf 'version: 1\nextends: "%s"\nengine: %s\n' "$(realpath "$2")" "$engine" >"$made"
+					set -- "$1" "$made" "${@:3}"
+				fi
+				flags+=("$1")
+				shift
+				;;
+			esac
+			flags+=("$1")
+			shift
+		done
+		exec "$CORDON_PROGRAM" "$verb" ${engine:+--engine "$engine"} ${image:+--image "$image"} ${certs:+--ro "$certs:/etc/ssl/certs"} "${flags[@]}" "$@"
+	END
+	chmod 755 "$CORDON"
+fi
 TAP_MAIN=$BASHPID tap_count=0 tap_failed=0 tap_done=
 tap_defer=()
 

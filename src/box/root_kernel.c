@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "os/mount.h"
 #include "os/probe.h"
+#include "os/userns.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -89,14 +90,13 @@ static int proc_lock(struct root *r, int proc, const char *name)
 	return n < 0 ? root_fail(r, -n, "lock /proc entry", name) : 0;
 }
 
-/* Instances count against the caller's own on the host: a box gets a share. The number belongs to its user namespace. */
 static int limit_inotify(struct root *r, int proc)
 {
 	int n;
 
 	if (!(r->plan->layers & LAYER_BIT(USERNS)))
 		return 0; /* it would be the host's */
-	n = fd_write_file_at(proc, "sys/user/max_inotify_instances", "32");
+	n = fd_write_file_at(proc, USERNS_INOTIFY_FILE, USERNS_INOTIFY_MAX);
 	return n < 0 && n != -ENOENT ? root_fail(r, -n, "limit", "inotify instances") : 0;
 }
 

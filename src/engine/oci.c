@@ -334,6 +334,15 @@ static int fetch_init(struct oci *o, long pid, struct cordon_error *err)
 	return 0;
 }
 
+/* gVisor has watches of its own, of which the host knows nothing. */
+static int limit_init(const struct oci *o, struct cordon_error *err)
+{
+	int r = o->is_gvisor || !o->d->spec.uid_map ? 0 : userns_limit_inotify(o->proc);
+
+	return r < 0 && r != -ENOENT ? cordon_fail(err, CORDON_SYSTEM, -r, "limit the container's inotify instances")
+				     : 0;
+}
+
 static int find_init(struct oci *o, struct cordon_error *err)
 {
 	char text[32];
@@ -347,6 +356,8 @@ static int find_init(struct oci *o, struct cordon_error *err)
 	if (o->proc < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "find the container's process %ld", pid);
 	o->d->created.init_pid = (int32_t)pid;
+	if (limit_init(o, err) < 0)
+		return -1;
 	return o->is_runc && o->has_cgroup && userns_is_own() ? fetch_init(o, pid, err) : 0;
 }
 

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int write_map(pid_t pid, const char *file, const struct id_range *ranges, size_t count)
@@ -82,4 +84,24 @@ int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, s
 	snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
+}
+
+int userns_limit_inotify(int pidfd)
+{
+	auto_close int child = -1;
+	int r = process_clone(0, &child), status = 0;
+
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		/* What is found in /proc/sys/user is that of whoever looks. */
+		r = setns(pidfd, CLONE_NEWUSER) < 0 ? -errno : 0;
+		if (r == 0)
+			r = fd_write_file_at(AT_FDCWD, "/proc/" USERNS_INOTIFY_FILE, USERNS_INOTIFY_MAX);
+		_exit(r < 0 ? -r : 0);
+	}
+	r = process_wait(child, &status);
+	if (r < 0)
+		return r;
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 }

@@ -82,11 +82,13 @@ if has git git; then
 fi
 try "openssl s_client" 'Verify return code: 0' bash -c "printf 'GET /x HTTP/1.0\r\nHost: api.example.com\r\n\r\n' |
 	openssl s_client -connect api.example.com:443 -servername api.example.com -CAfile \${SSL_CERT_FILE:-$real} -ign_eof 2>/dev/null"
-if $PYTHON -m pip --version >/dev/null 2>&1; then
+if ! $PYTHON -m pip --version >/dev/null 2>&1; then
+	skip "pip install" "there is no pip: apt-get install python3-pip"
+elif ! box -- $PYTHON -m pip --version >/dev/null 2>&1; then
+	skip "pip install" "the boxes have no pip"
+else
 	try "pip install" '^hello from a package' bash -c "$PYTHON -m pip install -q --disable-pip-version-check --no-cache-dir --cert \${SSL_CERT_FILE:-$real} \
 		--index-url $U/simple --target /tmp/p hello && cd /tmp/p && $PYTHON -m hello"
-else
-	skip "pip install" "there is no pip: apt-get install python3-pip"
 fi
 if has npm npm; then
 	# shellcheck disable=SC2016
@@ -97,7 +99,7 @@ if has perl perl; then
 	result --allow api.example.com -- perl -e 'use IO::Socket::INET; my $s = IO::Socket::INET->new("api.example.com:80") or die; print $s "GET /x HTTP/1.0\r\nHost: api.example.com\r\n\r\n"; print <$s>'
 	expect "a socket of perl's, plain HTTP" status=success 'stdout=~ok GET /x'
 fi
-if has java default-jdk-headless && has keytool default-jdk-headless; then
+if has java default-jdk-headless && command -v keytool >/dev/null; then
 	mkdir -p "$NET/certs/java"
 	keytool -importcert -storetype JKS -noprompt -alias t -file "$NET/ca.pem" -keystore "$NET/certs/java/cacerts" -storepass changeit >/dev/null 2>&1
 	cat >"$WORK/Get.java" <<END

@@ -14,6 +14,8 @@ if [ -z "${CORDON_INTERNET:-}" ]; then
 		. "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 		levels container
 	elif [ "$(id -u)" = 0 ] && unshare --net --mount true 2>/dev/null; then
+		# A daemon that is out there already sees what is mounted for it in cordon's state, if that is shared: tools/engines.sh
+		if [ -n "${CORDON_ENGINE_IMAGE:-}" ]; then exec unshare --net --mount --propagation unchanged "${inner[@]}"; fi
 		exec unshare --net --mount "${inner[@]}"
 	elif unshare --user --map-current-user --keep-caps --net --mount true 2>/dev/null; then
 		exec unshare --user --map-current-user --keep-caps --net --mount "${inner[@]}"
@@ -31,6 +33,7 @@ NET=$WORK/net
 API=192.0.2.10
 
 internet_up() {
+	[ -z "${CORDON_ENGINE_IMAGE:-}" ] || mount --make-private /
 	mkdir -p "$NET/certs" "$NET/www" "$NET/repos"
 	chmod 755 "$NET"
 	ip link set lo up && ip route add local default dev lo && ip -6 route add local default dev lo 2>/dev/null
@@ -46,6 +49,8 @@ internet_up() {
 	done
 }
 internet_up
+# An image has roots of its own: this internet's are laid over them.
+[ -z "${CORDON_ENGINE_IMAGE:-}" ] || export CORDON_ENGINE_CERTS=$NET/certs
 
 # Who lets cordon run has no capability of this namespace; as root it is root.
 UNCAP=()
@@ -96,7 +101,7 @@ ask() {
 policy() {
 	{
 		echo "engine: ${ENGINE:-native}"
-		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]%s}\n' "$TOP/tests/egress" "$WORK" "${CORDON_ENGINE_IMAGE:+, root: image:$CORDON_ENGINE_IMAGE}"
+		printf 'version: 1\nfiles: {allowed_read: ["%s", "%s"]%s}\n' "$TOP/tests/egress" "$WORK" "${CORDON_ENGINE_IMAGE:+, root: image:$CORDON_ENGINE_IMAGE}${CORDON_ENGINE_CERTS:+, read: [\"$CORDON_ENGINE_CERTS:/etc/ssl/certs\"]}"
 		cat
 	} >"$WORK/policy.yaml"
 }

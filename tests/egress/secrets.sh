@@ -122,9 +122,9 @@ ok "and does not hold up the run" test $((SECONDS - begin)) -lt 15
 is "$(seen http /failed)$(seen http /piped)$(seen http /quiet)" 000 "nothing was sent without its secret"
 
 # ---- where egress keeps it ----
-"${UNCAP[@]}" "$CORDON" run ${ENGINE:+--engine "$ENGINE"} --json --secret KEPT=env:MYKEY@api.example.com -- bash -c 'curl -sS -m 5 -H "Authorization: $KEPT" https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &
+"${UNCAP[@]}" "$CORDON" run --json --secret KEPT=env:MYKEY@api.example.com -- bash -c 'curl -sS -m 5 -H "Authorization: $KEPT" https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &
 pid=$!
-until_true 5 grep -q '"/kept"' "$NET/http.log"
+until_true 20 grep -q '"/kept"' "$NET/http.log"
 it=$(egress_of $pid)
 like "$it" '^[0-9]+$' "control: there is one process that has it"
 if [ "$ME" = user ]; then # root may look into every process

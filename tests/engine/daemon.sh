@@ -5,12 +5,16 @@ DAEMON_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 DAEMON_IMAGE=cordon-test
 PATH=$PATH:/usr/sbin:/sbin
 
-# image_tar: the path of the image's tar, made once in a build tree.
+# image_tar: the path of the image's tar, made once in a build tree. cordon-clients is the one with what tests/egress run in a box, for tools/engines.sh.
 image_tar() {
-	local tar=$DAEMON_TOP/build/test/engine-image.tar dir
+	local tar=$DAEMON_TOP/build/test/engine-image.tar dir programs=()
+	if [ "$DAEMON_IMAGE" = cordon-clients ]; then
+		tar=$DAEMON_TOP/build/clients-image.tar
+		programs=(/usr/bin/{curl,wget,git,openssl,node,npm,perl,java,python3} /usr/lib/python3/dist-packages/pip/__init__.py)
+	fi
 	if [ ! -s "$tar" ]; then
 		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX")
-		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
+		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" "${programs[@]}" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
 		rm -rf "$dir"
 	fi
 	echo "$tar"

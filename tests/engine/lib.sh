@@ -56,6 +56,15 @@ statuses() {
 	is "$(field status) $(field stdout)" "timeout bye" "with grace it hears SIGTERM first"
 	result --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
 	is "$(field status) $(field limit)" "resource_exceeded memory" "memory"
+	if gvisor; then # whose clock goes on while it is held back
+		result --cpus 0.2 --cpu-time 1s --timeout 40s -- python3 -c 'while True: pass'
+		is "$(field status) $(field limit)" "resource_exceeded cpu_time" "CPU time is what was used, also of a share"
+		expect "and what is told" 'cpu_ms=>950' 'cpu_ms=<1500'
+	elif [ -z "${HAS_DAEMON:-}" ]; then
+		is "$(box -- python3 -c 'import ctypes; n = 0
+while ctypes.CDLL(None).inotify_init() >= 0: n += 1
+print(n)')" 32 "instances of inotify: a share of the caller's"
+	fi
 	result --output 10K -- head -c 1000000 /dev/zero
 	is "$(field status) $(field limit) $(field stdout_truncated)" "resource_exceeded output true" "output"
 	result --cpu-time 300ms -- sh -c 'while :; do :; done'

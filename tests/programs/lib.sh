@@ -1,9 +1,14 @@
 # shellcheck shell=bash
 # Helpers of the tests of ordinary programs, sourced after ../lib.sh.
 
-# has PROGRAM PACKAGE: whether the program is here; if not, that is said as a skip with the Debian package that has it.
+# has PROGRAM PACKAGE: whether the program is here, and in the image of the boxes; if not, that is said as a skip with the Debian package that has it.
 has() {
-	command -v "$1" >/dev/null && return
+	if command -v "$1" >/dev/null; then
+		[ -n "${CORDON_ENGINE_IMAGE:-}" ] || return 0
+		box -- sh -c 'command -v "$0"' "$1" >/dev/null && return
+		skip "$1" "the image $CORDON_ENGINE_IMAGE has no $1"
+		return 1
+	fi
 	skip "$1" "there is no $1: apt-get install $2"
 	return 1
 }

@@ -2,12 +2,14 @@
 # The program cordon itself cannot be changed from inside, also where it belongs to the caller and the box has just executed it.
 . "$(dirname "$0")/../lib.sh"
 levels container process
-cp "$(realpath "$CORDON")" "$WORK/cordon"
+cp "$(realpath "$CORDON_PROGRAM")" "$WORK/cordon"
 chmod 755 "$WORK/cordon"
-CORDON=$WORK/cordon
-hash=$(sha256sum <"$CORDON")
+for program in "$(dirname "$(realpath "$CORDON_PROGRAM")")"/cordon-{engine,engine-docker,init}; do [ -z "$ENGINE" ] || cp "$program" "$WORK"; done
+CORDON_PROGRAM=$WORK/cordon
+[ -n "$ENGINE" ] || CORDON=$CORDON_PROGRAM
+hash=$(sha256sum <"$CORDON_PROGRAM")
 no='^(ENOENT|EACCES|EPERM|ETXTBSY|EROFS|ELOOP|ESRCH)$'
-is "$(bare open "$CORDON" rw)" ok "control: the caller may write the program file"
+is "$(bare open "$CORDON_PROGRAM" rw)" ok "control: the caller may write the program file"
 
 mkdir "$WORK/rw"
 # A script whose interpreter is whatever executes it.
@@ -47,6 +49,6 @@ print("tries" if tries > 100 else "idle", won)
 PY
 background bash -c "while :; do '$CORDON' run --level $LEVEL -- true; done" 2>/dev/null
 is "$(box --ro "$WORK/rw" --cpus 1 -- python3 "$WORK/rw/attack.py")" "tries 0" "no look at the program file in four seconds of trying"
-is "$(sha256sum <"$CORDON")" "$hash" "the program file is as it was"
+is "$(sha256sum <"$CORDON_PROGRAM")" "$hash" "the program file is as it was"
 is "$(box -- echo still)" still "and runs"
 done_testing
