@@ -30,6 +30,7 @@ WORK=$(mktemp -d "${TMPDIR:-/tmp}/cordon-test.XXXXXX") || exit 1
 WORK=$(realpath "$WORK")
 chmod 755 "$WORK" # so that no mode does what a wall should
 # Under an engine $CORDON is a script that asks for it in every run, however a test starts one; a policy that names none is extended by one that does.
+case $CORDON in */.command) CORDON=$CORDON_PROGRAM ;; esac # a test that starts itself again
 export CORDON_PROGRAM=$CORDON
 if [ -n "$ENGINE" ]; then
 	CORDON=$WORK/.command
