@@ -120,6 +120,7 @@ void keeper_hear(struct keeper *k)
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
+		keeper_pause_late(k);
 		break;
 	case LINK_EXITED:
 		k->report.exit = m.exit;

@@ -150,6 +150,21 @@ void keeper_thaw(struct keeper *k)
 	set_paused(k, false);
 }
 
+/* The job was on its way when the box was paused: beside v1 it has joined its groups since, and not the one that is frozen. */
+void keeper_pause_late(struct keeper *k)
+{
+	struct cordon_error err = { 0 };
+	int r = k->paused_us ? cgroup_pause(&k->cgroup, true) : 0;
+
+	if (r == 0)
+		return;
+	cordon_fail(&err, CORDON_SYSTEM, -r, "pause the job");
+	(void)fail_step(&err, "cgroup");
+	keeper_note(k, &err);
+	k->report.failed = true;
+	keeper_end(k);
+}
+
 static int freeze(struct keeper *k, bool paused, struct cordon_error *err)
 {
 	int r = paused && k->ending ? -EBUSY : k->has_cgroup ? cgroup_pause(&k->cgroup, paused) : -EOPNOTSUPP;

@@ -56,5 +56,6 @@ void keeper_opened(struct keeper *k);
 void keeper_take_job(struct keeper *k, const struct link_message *m, int fds[LINK_JOB_FDS], size_t n);
 void keeper_asked(struct keeper *k); /* something, over fds->control */
 void keeper_thaw(struct keeper *k);
+void keeper_pause_late(struct keeper *k); /* a job begins in a box that is paused */
 
 #endif

@@ -189,14 +189,30 @@ static int move_all(int from, int to)
 	return moved;
 }
 
-/* A child that is forked meanwhile appears where its parent was: the next pass finds it. */
+/* A child that is forked meanwhile appears where its parent was: the next pass finds it. 0, -errno, or how many the last pass still found. */
 static int move_until_still(int from, int to)
 {
 	int moved = 1;
 
 	for (int pass = 0; moved > 0 && pass < MOVE_PASSES; pass++)
 		moved = move_all(from, to);
-	return moved < 0 ? moved : 0;
+	return moved;
+}
+
+/* A process that forks the next one and ends is always gone when it is its turn: then nobody forks for a moment. */
+static int move_everybody(const struct cgroup *cg, int to)
+{
+	int moved = move_until_still(cg->dir[CG_MEMORY], to), r;
+	char max[32];
+
+	if (moved <= 0 || cg->dir[CG_PIDS] < 0 || fd_read_file_at(cg->dir[CG_PIDS], "pids.max", max, sizeof(max)) <= 0)
+		return moved;
+	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");
+	if (r < 0)
+		return r;
+	moved = move_until_still(cg->dir[CG_MEMORY], to);
+	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", max);
+	return r < 0 ? r : moved;
 }
 
 int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits)
@@ -209,10 +225,10 @@ int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits)
 		if (comes_later(order[i]) && cg->dir[order[i]] < 0 && wants_tree(cg->host, order[i], limits))
 			r = open_tree(cg, order[i]);
 	r = r < 0 ? r : cgroup_write_later(cg, limits);
-	for (int t = 0; r == 0 && t < CG_TREES; t++)
+	for (int t = 0; r >= 0 && t < CG_TREES; t++)
 		if (comes_later(t) && cg->procs[t] >= 0)
-			r = move_until_still(cg->dir[CG_MEMORY], cg->dir[t]);
-	return r;
+			r = move_everybody(cg, cg->dir[t]);
+	return r < 0 ? r : 0;
 }
 
 int cgroup_pause(struct cgroup *cg, bool paused)
@@ -226,9 +242,12 @@ int cgroup_pause(struct cgroup *cg, bool paused)
 	if (cg->dir[CG_UNIFIED] < 0)
 		r = open_tree(cg, CG_UNIFIED);
 	fd_close(&cg->procs[CG_UNIFIED]); /* who comes later does not join, and CPU time is told where it was */
+	r = r < 0 ? r : cgroup_freeze(cg, paused); /* first: who has been moved forks no more */
 	if (r == 0 && paused)
-		r = move_until_still(cg->dir[CG_MEMORY], cg->dir[CG_UNIFIED]);
-	return r < 0 ? r : cgroup_freeze(cg, paused);
+		r = move_everybody(cg, cg->dir[CG_UNIFIED]);
+	if (r != 0 && paused)
+		(void)cgroup_freeze(cg, false); /* all of it or nothing */
+	return r > 0 ? -EAGAIN : r;
 }
 
 static int join_from(const struct cgroup *cg, int first)

@@ -1,7 +1,8 @@
 /*
  * Boxes that live, through cordon.h alone: living ENGINE DIRECTORY [counts|holds] runs everything that is promised of them there and prints
  * TAP; with a group that counts processes and memory, or one that only holds them. living hold ENGINE opens a box, starts a job that waits,
- * says "ready" and waits for it, so that tests/life/living_lib.sh can kill whom it likes. LIVING_ROOT is files.root.
+ * says "ready" and waits for it, so that tests/life/living_lib.sh can kill whom it likes; living frozen ENGINE pauses it first. LIVING_ROOT is
+ * files.root. living pauses ENGINE DIRECTORY: pauses at bad moments.
  * living late ENGINE IMAGE pauses a job that is over its deadline before the driver (tests/engine/stranger.py) gets to it.
  */
 #include "living.h"
@@ -488,15 +489,23 @@ static void begin(const char *name)
 	set("limits.wall_time", "20s");
 }
 
-static int hold(void)
+static int hold(bool paused)
 {
+	struct cordon_error why = { 0 };
 	struct cordon_result *r;
 
 	open_box();
 	cordon_result_free(RUN(.line = "echo x >~/x"));
+	start((struct job){ .line = "setsid sleep 4322 & sleep 4321", .timeout_ms = 20000 });
+	if (paused) {
+		await_busy(0);
+		nap(300);
+		if (cordon_box_pause(box, &why) < 0)
+			printf("no pause: %s\n", why.message);
+	}
 	printf("ready %ld\n", first_child());
 	fflush(stdout);
-	r = RUN(.line = "setsid sleep 4322 & sleep 4321", .timeout_ms = 20000);
+	r = finish();
 	printf("%s\n", r ? cordon_status_name(r->status) : err.message);
 	cordon_result_free(r);
 	r = RUN(.line = "true");
@@ -504,6 +513,96 @@ static int hold(void)
 	cordon_result_free(r);
 	close_box();
 	return 0;
+}
+
+/* Pausing a job at any moment of its start: it stands still, or the pause is refused; it never goes on beyond everybody's clock. */
+static void pause_early(void)
+{
+	struct cordon_error why = { 0 };
+	unsigned paused = 0, went_on = 0, lost = 0;
+
+	for (unsigned i = 0; i < 10; i++) {
+		struct cordon_result *r;
+		bool held;
+
+		start((struct job){ .line = "sleep 0.15; echo slept", .timeout_ms = 3000 });
+		nap(i % 5 * 2);
+		held = cordon_box_pause(box, &why) == 0;
+		if (held && !stats().is_busy) /* it came before the job, which is refused then */
+			held = false;
+		nap(held ? 350 : 0);
+		paused += held;
+		went_on += held && !stats().is_busy;
+		(void)cordon_box_resume(box, &why);
+		r = finish();
+		lost += held && (!r || r->status != CORDON_SUCCESS || strcmp(r->out.data, "slept\n") != 0);
+		cordon_result_free(r);
+	}
+	ok(paused > 2, "control: %u jobs were paused while they began", paused);
+	is_num(went_on, 0, "none of them went on");
+	is_num(lost, 0, "and all of them did afterwards");
+}
+
+/* What forks as fast as it can, and what never stays: a process that forks the next and ends. */
+static void pause_bomb(const char *line, const char *what)
+{
+	struct cordon_error why = { 0 };
+	struct cordon_stats a, b;
+	int r;
+
+	start((struct job){ .line = line, .timeout_ms = 4000 });
+	await_busy(0);
+	nap(300);
+	r = cordon_box_pause(box, &why);
+	ok(r == 0, "%s is paused%s%s", what, r ? ": " : "", r ? why.message : "");
+	nap(150);
+	a = stats();
+	nap(400);
+	b = stats();
+	ok(r < 0 || b.cpu_us - a.cpu_us < 20000, "%s uses no CPU then (%llu us)", what,
+	   (unsigned long long)(b.cpu_us - a.cpu_us));
+	ok(r < 0 || (b.is_busy && b.is_paused), "%s is still there", what);
+	(void)cordon_box_resume(box, &why);
+	cordon_result_free(finish());
+	says("echo on", "on\n", "the box goes on after %s", what);
+}
+
+static int pauses(void)
+{
+	struct cordon_error why = { 0 };
+	struct timespec begun, now;
+
+	open_box();
+	start((struct job){ .line = "sleep 0.3" });
+	await_busy(0);
+	if (cordon_box_pause(box, &why) < 0) {
+		ok(why.code == CORDON_UNAVAILABLE, "where a box cannot be paused it says so: %s", why.message);
+		cordon_result_free(finish());
+		close_box();
+		return done_testing();
+	}
+	(void)cordon_box_resume(box, &why);
+	cordon_result_free(finish());
+	ok(cordon_box_resume(box, &why) == 0, "a box is resumed that was not paused, after its job: %s", why.message);
+	close_box(); /* the first pause of a box has most to do */
+	open_box();
+	pause_early();
+	pause_bomb("while :; do (:) & done", "what forks as fast as it can");
+	pause_bomb("python3 -c 'import os\nwhile True:\n if os.fork(): os._exit(0)' & sleep 3",
+		   "a process that is always the next one");
+	start((struct job){ .line = "sleep 30", .timeout_ms = 500 });
+	await_busy(0);
+	ok(cordon_box_pause(box, &why) == 0, "paused, beyond its deadline");
+	nap(800);
+	ok(stats().is_busy && cordon_box_resume(box, &why) == 0, "it waits, and is resumed");
+	ended(finish(), CORDON_TIMEOUT, "wall_time", "then its deadline comes");
+	ok(cordon_box_pause(box, &why) == 0, "a box is paused, and closed so");
+	(void)clock_gettime(CLOCK_MONOTONIC, &begun);
+	close_box();
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	ok(now.tv_sec - begun.tv_sec < 4, "it ends at once");
+	cordon_policy_free(policy);
+	return done_testing();
 }
 
 static int late(const char *image)
@@ -532,7 +631,15 @@ int main(int argc, char **argv)
 
 	if (argc > 2 && strcmp(argv[1], "hold") == 0) {
 		begin(argv[2]);
-		return hold();
+		return hold(false);
+	}
+	if (argc > 2 && strcmp(argv[1], "frozen") == 0) {
+		begin(argv[2]);
+		return hold(true);
+	}
+	if (argc > 3 && strcmp(argv[1], "pauses") == 0) {
+		begin(argv[2]);
+		return pauses();
 	}
 	if (argc > 3 && strcmp(argv[1], "late") == 0) {
 		begin(argv[2]);

@@ -15,7 +15,8 @@ living=$WORK/bin/living
 suite() {
 	local line
 	mkdir "$WORK/files"
-	timeout -k 5 100 "$living" "$1" "$WORK/files" "${@:2}" >"$WORK/log" 2>&1
+	# shellcheck disable=SC2086 # none at all, or a word
+	timeout -k 5 100 "$living" ${MODE:-} "$1" "$WORK/files" "${@:2}" >"$WORK/log" 2>&1
 	[ $? = 0 ] || fail "$1: the program ended well" "$(tail -n 5 "$WORK/log")"
 	while IFS= read -r line; do
 		case $line in
@@ -45,10 +46,10 @@ ended() {
 }
 # A runtime's container is a child of nobody here: it is known by what it runs.
 sleepers() { pgrep -f '^sleep 432[12]$'; }
-# hold ENGINE: a holder with a job under way; $holder, $keeper and all of its processes in $pids.
+# hold ENGINE [frozen]: a holder with a job under way; $holder, $keeper and all of its processes in $pids.
 hold() {
 	: >"$WORK/held"
-	"$living" hold "$1" >"$WORK/held" 2>&1 &
+	"$living" "${2:-hold}" "$1" >"$WORK/held" 2>&1 &
 	holder=$!
 	until_true 20 grep -q ^ready "$WORK/held" || { fail "$1: a box is held" "$(cat "$WORK/held")"; return 1; }
 	keeper=$(awk '/^ready/ { print $2 }' "$WORK/held")
@@ -56,6 +57,26 @@ hold() {
 	sleep 0.3
 	pids=$(descendants "$holder")
 	[ "$(echo "$pids" | wc -l)" -ge 2 ] && pass "$1: control: a box is held" || fail "$1: control: a box is held" "$pids"
+}
+# paused ENGINE [DRIVER]: pauses at bad moments; and kill -9 of who holds a job that is paused, of its keeper, of the driver.
+paused() {
+	local victim
+	MODE=pauses suite "$1"
+	alone
+	for victim in holder keeper ${2:-}; do
+		hold "$1" frozen || break
+		like "$(cat "$WORK/held")" '^ready' "$1: control: it is paused"
+		case $victim in
+		holder) kill -9 "$holder" ;;
+		keeper) kill -9 "$keeper" ;;
+		*) kill -9 "$(pgrep -P "$keeper" -x "$victim")" ;;
+		esac
+		wait "$holder" 2>/dev/null
+		# shellcheck disable=SC2086 # pids
+		ended "$1, paused, $victim killed" "$keeper" $pids
+		is "$(sleepers)" "" "$1, paused, $victim killed: the job least of all"
+	done
+	together
 }
 killed() { # ENGINE
 	alone
