@@ -376,7 +376,6 @@ static int payload_limits(struct inside *in)
 	const struct plan_limits *l = &in->plan->limits;
 	bool watch = in->plan->limits_by_watch;
 	struct process_limits limits = {
-		.open_files = l->open_files,
 		.file_size_bytes = l->file_size_bytes,
 		.cpu_seconds = (l->cpu_time_ms + 999) / 1000 + 1,
 		.data_bytes = watch ? l->memory_bytes : 0,
@@ -487,7 +486,10 @@ static int payload_started(struct inside *in)
 	int r = link_send(in->link, &m, in->listener);
 
 	fd_close(&in->listener);
-	return r < 0 ? fail(in, -r, "report the start") : 0;
+	if (r < 0)
+		return fail(in, -r, "report the start");
+	r = has(in, LAYER_BIT(RLIMITS)) ? limits_open_files(in->plan->limits.open_files) : 0;
+	return r < 0 ? fail(in, -r, "set resource limits") : 0;
 }
 
 /* In the box's PATH, and with an error that says what was looked for. */

@@ -16,6 +16,7 @@
 #include "box/foreign.h"
 #include "box/lasting.h"
 #include "box/watch.h"
+#include "os/limits.h"
 #include "os/process.h"
 #include "plan/engine.h"
 
@@ -468,6 +469,7 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 	(void)setpgid(0,
 		      0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
 	process_reset_oom();
+	limits_raise_files();
 	process_set_name("cordon-keeper");
 	for (int i = 0; i < 3; i++) /* what is opened from here on must not be what the payload's stdio goes over */
 		if (fcntl(i, F_GETFD) < 0 && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)

@@ -96,7 +96,7 @@ static int limit_inotify(struct root *r, int proc)
 
 	if (!(r->plan->layers & LAYER_BIT(USERNS)))
 		return 0; /* it would be the host's */
-	n = fd_write_file_at(proc, USERNS_INOTIFY_FILE, USERNS_INOTIFY_MAX);
+	n = userns_share_inotify(proc);
 	return n < 0 && n != -ENOENT ? root_fail(r, -n, "limit", "inotify instances") : 0;
 }
 

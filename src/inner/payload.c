@@ -57,7 +57,6 @@ static int child_oom(struct child *c)
 static int child_limits(struct child *c)
 {
 	const struct process_limits limits = {
-		.open_files = c->job->open_files,
 		.file_size_bytes = c->job->file_size_bytes,
 		.cpu_seconds = c->job->cpu_seconds,
 		.processes = c->job->processes,
@@ -189,7 +188,10 @@ static int child_started(struct child *c)
 	int r = fd_send(c->said, &said, sizeof(said), &c->listener, c->listener >= 0);
 
 	fd_close(&c->listener);
-	return r < 0 ? fail(c, -r, "report the start") : 0;
+	if (r < 0)
+		return fail(c, -r, "report the start");
+	r = limits_open_files(c->job->open_files);
+	return r < 0 ? fail(c, -r, "set resource limits") : 0;
 }
 
 static int child_exec(struct child *c)

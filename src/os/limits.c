@@ -5,6 +5,32 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
+static int apply(__rlimit_resource_t resource, uint64_t value)
+{
+	struct rlimit now, wanted;
+
+	if (getrlimit(resource, &now) < 0)
+		return -errno;
+	wanted.rlim_cur = value < now.rlim_max ? value : now.rlim_max;
+	wanted.rlim_max = wanted.rlim_cur;
+	return setrlimit(resource, &wanted) < 0 ? -errno : 0;
+}
+
+int limits_open_files(uint64_t count)
+{
+	return apply(RLIMIT_NOFILE, count);
+}
+
+void limits_raise_files(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return;
+	files.rlim_cur = files.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int limits_apply(const struct process_limits *limits)
 {
 	const struct {
@@ -12,7 +38,6 @@ int limits_apply(const struct process_limits *limits)
 		uint64_t value;
 		int wanted;
 	} rows[] = {
-		{ RLIMIT_NOFILE, limits->open_files, 1 },
 		{ RLIMIT_FSIZE, limits->file_size_bytes, 1 },
 		{ RLIMIT_CPU, limits->cpu_seconds, 1 },
 		{ RLIMIT_CORE, 1,
@@ -22,16 +47,10 @@ int limits_apply(const struct process_limits *limits)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct rlimit now, wanted;
+		int r = rows[i].wanted ? apply(rows[i].resource, rows[i].value) : 0;
 
-		if (!rows[i].wanted)
-			continue;
-		if (getrlimit(rows[i].resource, &now) < 0)
-			return -errno;
-		wanted.rlim_cur = rows[i].value < now.rlim_max ? rows[i].value : now.rlim_max;
-		wanted.rlim_max = wanted.rlim_cur;
-		if (setrlimit(rows[i].resource, &wanted) < 0)
-			return -errno;
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,18 @@ int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, s
 	return fd < 0 ? -errno : fd;
 }
 
+int userns_share_inotify(int proc)
+{
+	char text[32];
+	ssize_t n = fd_read_file_at(proc, "sys/fs/inotify/max_user_watches", text, sizeof(text));
+	int r = fd_write_file_at(proc, "sys/user/max_inotify_instances", "32");
+
+	if (r < 0 || n <= 0)
+		return r;
+	snprintf(text, sizeof(text), "%lu", strtoul(text, NULL, 10) / 2);
+	return fd_write_file_at(proc, "sys/user/max_inotify_watches", text);
+}
+
 int userns_limit_inotify(int pidfd)
 {
 	auto_close int child = -1;
@@ -95,9 +108,9 @@ int userns_limit_inotify(int pidfd)
 		return r;
 	if (r == 0) {
 		/* What is found in /proc/sys/user is that of whoever looks. */
-		r = setns(pidfd, CLONE_NEWUSER) < 0 ? -errno : 0;
-		if (r == 0)
-			r = fd_write_file_at(AT_FDCWD, "/proc/" USERNS_INOTIFY_FILE, USERNS_INOTIFY_MAX);
+		auto_close int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+		r = proc < 0 || setns(pidfd, CLONE_NEWUSER) < 0 ? -errno : userns_share_inotify(proc);
 		_exit(r < 0 ? -r : 0);
 	}
 	r = process_wait(child, &status);

@@ -16,11 +16,11 @@ int userns_write_maps(pid_t pid, const struct id_range *uids, size_t uid_count, 
 bool userns_is_own(void);
 /* A namespace fd that serves only as the map of an idmapped mount; as many ranges of groups as of users. */
 int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, size_t count);
-/* Instances of inotify count against the caller's own on the host: a box gets a share. The number belongs to its user namespace. */
-#define USERNS_INOTIFY_FILE "sys/user/max_inotify_instances"
-#define USERNS_INOTIFY_MAX "32"
-/* Writes it, from a process that goes in, for the namespace of the process behind pidfd, which must not be the caller's. -ENOENT: the kernel has no
- * such number. Needs: CAP_SYS_ADMIN over the namespace. */
+/* inotify counts against the caller's own on the host: a box gets a share, so many instances and half of the watches. The numbers belong to its
+ * user namespace: this process's own, by way of `proc`, a /proc. -ENOENT: the kernel has no such numbers. */
+int userns_share_inotify(int proc);
+/* The same, from a process that goes in, for the namespace of the process behind pidfd, which must not be the caller's. Needs: CAP_SYS_ADMIN over
+ * the namespace. */
 int userns_limit_inotify(int pidfd);
 
 #endif

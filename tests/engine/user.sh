@@ -45,6 +45,11 @@ as_user() { # COMMAND…: in the groups
 		setpriv --reuid "$name" --regid "$(id -g "$name")" --init-groups --inh-caps=-all --reset-env \
 		env HOME="$WORK/tmp" TMPDIR="$WORK/tmp" LC_ALL=C.UTF-8 PATH="$PATH" CORDON_GROUPS=1 CORDON="$WORK/build/cordon" "$@"
 }
+if command -v crun >/dev/null; then
+	cp -r "$TOP/tests/promise" "$WORK/tests/"
+	as_user env CORDON_ENGINE=crun bash "$WORK/tests/promise/inotify.sh" >"$WORK/log" 2>&1
+	is "$(grep -A4 '^not ok' "$WORK/log"; grep -c '^ok' "$WORK/log")" 15 "crun as $name: what the kernel counts for him is not used up"
+fi
 for engine in crun runc runsc; do
 	command -v $engine >/dev/null || { skip "$engine" "there is no $engine"; continue; }
 	as_user bash "$WORK/tests/engine/$engine.sh" >"$WORK/log" 2>&1
