@@ -226,6 +226,9 @@ static bool take_text(const json_t *json, const char *key, char *buf, size_t siz
 	for (char *p = buf; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			*p = ' ';
+		else if ((unsigned char)p[0] == 0xc2 && (unsigned char)p[1] < 0xa0 &&
+			 p[1]) /* C1, which terminals obey */
+			p[0] = p[1] = ' ';
 	return true;
 }
 

@@ -21,7 +21,10 @@ static void say(const char *head, const char *text)
 {
 	fprintf(stderr, "%s", head);
 	for (const char *p = text; *p; p++)
-		fputc((unsigned char)*p < 0x20 || *p == 0x7f ? ' ' : *p, stderr);
+		if ((unsigned char)p[0] == 0xc2 && (unsigned char)p[1] < 0xa0 && p[1]) /* C1, which terminals obey */
+			p++;
+		else
+			fputc((unsigned char)*p < 0x20 || *p == 0x7f ? ' ' : *p, stderr);
 	fputc('\n', stderr);
 }
 

@@ -67,8 +67,8 @@ static void test_answers(void)
 	ok(read_pull("{\"status\":\"Pulling\",\"progressDetail\":{\"current\":1,\"total\":2}}", &p, error) &&
 		   p.total_bytes == 2,
 	   "progress of a pull");
-	ok(!read_pull("{\"error\":\"no\\u001b[31m route\"}", &p, error), "a pull that failed");
-	is_str(error, "no [31m route", "says why, and nothing to the terminal");
+	ok(!read_pull("{\"error\":\"no\\u001b[31m\\u009b1m route\"}", &p, error), "a pull that failed");
+	is_str(error, "no [31m  1m route", "says why, and nothing to the terminal");
 }
 
 static void test_frames(void)
