@@ -282,6 +282,14 @@ static bool is_wish_to_end(int sig)
 	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 }
 
+bool foreign_is_unwanted(const struct foreign *f)
+{
+	struct link_message m;
+	int r = f->front_gone ? 0 : link_peek(f->fds->front, &m);
+
+	return r == 0 || (r > 0 && (m.type == LINK_END || (m.type == LINK_SIGNAL && is_wish_to_end(m.signal))));
+}
+
 static void from_front(struct foreign *f)
 {
 	int fds[LINK_JOB_FDS], r;

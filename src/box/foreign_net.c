@@ -14,6 +14,7 @@
  */
 #include "box/foreign_state.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "box/capture.h"
@@ -33,7 +34,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MAKE_MS = 30000 }; /* it takes milliseconds; this is for a host that hangs */
+enum { MAKE_US = 30000000, LOOK_MS = 100 }; /* it takes milliseconds; this is for a host that hangs */
 
 /* ---- the maker ---- */
 
@@ -175,6 +176,23 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	return start_maker(f, &given, err);
 }
 
+/* Until the maker has spoken, or time is up. False: the caller wants nothing of it any more; what he said is still there. */
+static bool await_maker(const struct foreign *f)
+{
+	const uint64_t until_us = clock_us() + MAKE_US;
+	struct pollfd p[] = { { .fd = f->net.said, .events = POLLIN },
+			      { .fd = f->front_gone ? -1 : f->fds->front, .events = POLLRDHUP } };
+
+	while (clock_us() < until_us) {
+		(void)poll(p, ARRAY_LEN(p), LOOK_MS);
+		if (p[0].revents)
+			break;
+		if (p[1].revents || foreign_is_unwanted(f))
+			return false;
+	}
+	return true;
+}
+
 int foreign_net_made(struct foreign *f, struct cordon_error *err)
 {
 	struct foreign_net *n = &f->net;
@@ -184,7 +202,13 @@ int foreign_net_made(struct foreign *f, struct cordon_error *err)
 
 	if (n->maker < 0)
 		return 0;
-	if (poll(&p, 1, MAKE_MS) != 1)
+	if (!await_maker(f)) {
+		f->report->cancelled = true;
+		process_end(&n->maker);
+		fd_close(&n->said);
+		return -1;
+	}
+	if (poll(&p, 1, 0) != 1)
 		cordon_fail(&said, CORDON_SYSTEM, ETIMEDOUT, "make the gateway");
 	else if (fd_recv(n->said, &said, sizeof(said), &n->netns, 1, &fds) != (ssize_t)sizeof(said))
 		cordon_fail(&said, CORDON_SYSTEM, 0, "the gateway's maker ended without a word");

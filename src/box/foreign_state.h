@@ -167,6 +167,8 @@ int foreign_net_link(struct foreign *f, const struct foreign_link_to *to, struct
 /* foreign.c */
 void foreign_account(struct foreign *f);
 void foreign_miss_init(struct foreign *f);
+/* The front is gone or wants an end, before there is a payload. Looks without taking. */
+bool foreign_is_unwanted(const struct foreign *f);
 void foreign_request(struct foreign *f, enum engine_packet_type type);
 void foreign_ask_numbers(struct foreign *f);
 void foreign_note(struct foreign *f, const struct cordon_error *err); /* the first one counts */

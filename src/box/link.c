@@ -94,6 +94,15 @@ int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, siz
 	return n == 0 ? 0 : -EPROTO;
 }
 
+int link_peek(int sock, struct link_message *m)
+{
+	ssize_t n = recv(sock, m, sizeof(*m), MSG_PEEK | MSG_DONTWAIT);
+
+	if (n <= 0)
+		return n == 0 || errno == ECONNRESET ? 0 : -errno;
+	return (size_t)n >= sizeof(m->type) && (size_t)n == link_size(m->type) ? 1 : -EPROTO;
+}
+
 int link_receive(int sock, struct link_message *m, int *ret_fd)
 {
 	size_t n;

@@ -127,5 +127,7 @@ int link_send_fds(int sock, const struct link_message *m, const int *fds, size_t
 int link_receive_fds(int sock, struct link_message *m, int *fds, size_t max, size_t *ret_n);
 /* 1: a message; 0: the other side is gone; -errno (-EAGAIN on a non-blocking socket). *ret_fd is -1 or the caller's to close. */
 int link_receive(int sock, struct link_message *m, int *ret_fd);
+/* The same without taking it and without waiting; none of its descriptors. */
+int link_peek(int sock, struct link_message *m);
 
 #endif
