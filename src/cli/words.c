@@ -104,6 +104,21 @@ static const char *value_of(const char *flag, unsigned scope)
 	return NULL;
 }
 
+/* The same of an image's verb. */
+static const char *image_value_of(const char *flag, const char *verb)
+{
+	for (const struct cli_image_flag *f = cli_image_flags; f->name; f++) {
+		const char *comma = strstr(f->name, ", ");
+		size_t letter = comma ? (size_t)(comma - f->name) : 0;
+
+		if ((strcmp(flag, comma ? comma + 2 : f->name) == 0 ||
+		     (letter && strlen(flag) == letter && memcmp(flag, f->name, letter) == 0)) &&
+		    (!verb || cli_image_takes(f, verb)))
+			return f->metavar;
+	}
+	return NULL;
+}
+
 /* Where the cursor stands: how many words that are no flags came before it, and whether a flag waits for its value. */
 struct place {
 	size_t words;
@@ -113,7 +128,7 @@ struct place {
 	const char *verb; /* the first word */
 };
 
-static struct place find_place(char **argv, unsigned scope)
+static struct place find_place(const struct cli_command *c, char **argv, unsigned scope)
 {
 	struct place place = { 0 };
 
@@ -126,6 +141,8 @@ static struct place find_place(char **argv, unsigned scope)
 			continue;
 		}
 		metavar = argv[0][0] == '-' ? value_of(argv[0], scope) : NULL;
+		if (!metavar && argv[0][0] == '-' && c->main == cmd_image)
+			metavar = image_value_of(argv[0], place.verb);
 		place.image = metavar && strcmp(argv[0], "--image") == 0;
 		if (metavar)
 			place.metavar = metavar;
@@ -184,7 +201,7 @@ static void add_words(struct str *s, const struct cli_command *c, char **argv)
 	const char *current;
 
 	argv += plan_code;
-	place = find_place(argv, scope);
+	place = find_place(c, argv, scope);
 	for (current = ""; *argv; argv++)
 		current = *argv;
 	if (place.image)

@@ -190,8 +190,10 @@ static int load_chain(struct cordon_policy **ret, struct loading *l, struct memb
 
 	if (status == 0)
 		status = policy_alloc_defaults(&l->policy, err);
-	if (status == 0)
-		status = load_member(l, m, err);
+	if (status == 0) {
+		l->policy->name = strdup(m->is_preset ? m->name + strlen("preset ") : m->name);
+		status = l->policy->name ? load_member(l, m, err) : fail_memory(err);
+	}
 	if (status == 0)
 		status = network_check(l->policy, err);
 	if (status == 0)

@@ -35,8 +35,8 @@ int narrow_denied(const struct cordon_policy *p, enum option_id id, const char *
 
 		return fail_hint(
 			err,
-			"a request can only repeat the policy's; write one of your own: extends: POLICY, engine: %s%s",
-			asked, has_images ? ", files: {root: \"image:NAME\"}" : "");
+			"a request can only repeat the policy's; write one of your own: extends: %.300s, engine: %s%s",
+			p->name ? p->name : "FILE", asked, has_images ? ", files: {root: \"image:NAME\"}" : "");
 	}
 	return fail_hint(err, "a request can only take away from the policy; %s is set by: %s", options[id].key,
 			 origin ? origin : "default");

@@ -32,6 +32,7 @@ void cordon_policy_free(struct cordon_policy *p)
 	for (int i = 0; i < OPTION_COUNT; i++)
 		value_done(&p->values[i]);
 	strv_done(&p->requested);
+	free(p->name);
 	free(p);
 }
 
@@ -110,7 +111,8 @@ int policy_copy(struct cordon_policy **ret, const struct cordon_policy *from, st
 		if (value_copy(&p->values[i], &from->values[i]) < 0)
 			return fail_memory(err);
 	p->is_narrowed = from->is_narrowed;
-	if (strv_copy(&p->requested, &from->requested) < 0)
+	p->name = from->name ? strdup(from->name) : NULL;
+	if ((from->name && !p->name) || strv_copy(&p->requested, &from->requested) < 0)
 		return fail_memory(err);
 	*ret = STEAL(p);
 	return 0;

@@ -71,6 +71,7 @@ struct cordon_policy {
 	bool is_request;
 	bool is_narrowed; /* a request was laid on it: the job comes from a caller, not from the operator */
 	struct policy_value values[OPTION_COUNT];
+	char *name;            /* the preset or file that was loaded; NULL: none was */
 	struct strv requested; /* DESTs of mounts that came from requests: policy_mount_is_requested() */
 };
 

@@ -140,6 +140,8 @@ t 'words: languages' 0 '(^|~)python	' '' "$cordon" completion words code ''
 t 'words: files' 0 '^:files~$' '' "$cordon" completion words run --ro ''
 t 'words: behind --' 0 ':commands' '' "$cordon" completion words run -- ''
 t 'words: flags of image build' 0 '(^|~)--build-arg	.*(^|~)--no-import	' '' "$cordon" completion words image build --
+t 'words: engines of image build' 0 '^docker	~podman	~$' '' "$cordon" completion words image build --engine ''
+t 'words: a file of image build' 0 '^:files~$' '' "$cordon" completion words image build --engine docker -f ''
 t 'words: flags of image import' 0 '(^|~)--max-size	' '' "$cordon" completion words image import --
 t 'image --help explains its flags' 0 '--max-ratio NUMBER +import: .*--build-arg NAME=VALUE +build: ' '' "$cordon" image --help
 t 'words: plan code' 0 '(^|~)python	' '' "$cordon" completion words plan code ''

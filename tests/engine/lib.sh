@@ -166,6 +166,21 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connect
 	is "$(box -- python3 -c 'import os; print(len(os.listdir("/proc/self/fd")))')" 4 "it has no fds but its own"
 }
 
+# Names are decided before anything leaves the host: this needs no network.
+logs() {
+	box --log "$WORK/log" --allow api.example.com -- python3 -c 'import socket
+for name in "api.example.com", "evil.example.net":
+    try: socket.gethostbyname(name)
+    except OSError: pass'
+	is "$(python3 -c 'import json, sys
+for line in sys.stdin:
+    event = json.loads(line)
+    print(event["host"], event["decision"])' <"$WORK/log" 2>&1 | sort -u)" "api.example.com allowed
+evil.example.net refused" "--log has what it tried, a JSON object a line"
+	is "$(stat -c %a "$WORK/log")" 600 "for nobody else to read"
+	refused "control: without a network there is nothing to log" test -s <(box --log "$WORK/none" -- true; cat "$WORK/none")
+}
+
 ends() {
 	local pid
 	until_gone "nothing is left of all that"
@@ -214,6 +229,7 @@ oci() { # RUNTIME
 	rights
 	disk
 	refusals
+	[ "$ME" != root ] || logs
 	ends
 	done_testing
 }

@@ -19,7 +19,10 @@ is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" nat
 status 125 "--require userns of docker" "$CORDON" run --engine docker --image x --require userns -- true
 like "$ERR" "engine 'docker' does not give it" "is refused by name"
 status 125 "another engine than a preset's" "$CORDON" run --policy strict --engine docker --image x -- true
-like "$ERR" "extends: POLICY, engine: docker, files: .root: .image:NAME" "is told what to write"
+like "$ERR" "extends: strict, engine: docker, files: .root: .image:NAME" "is told what to write"
+printf 'version: 1\nextends: strict\n' >"$WORK/mine.yaml"
+status 125 "another engine than a file's" "$CORDON" run --policy "$WORK/mine.yaml" --engine crun -- true
+like "$ERR" "extends: $WORK/mine.yaml, engine: crun" "is told to extend that"
 # ---- an image that is not there is cordon's failure ----
 result --image nosuch -- true
 is "$RESULT_STATUS $(field status) $(field error.code)" "125 failed unavailable" "an image that is not there"
