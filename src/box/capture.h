@@ -9,7 +9,7 @@
 struct capture_options {
 	const struct net_rules *rules;
 	int settings, elsewhere, to;
-	int wanted; /* learns of every socket: see box/egress.h; -1: nobody waits */
+	int wanted;                                /* learns of every socket: see box/egress.h; -1: nobody waits */
 	int (*link)(void *arg, int gateway_netns); /* NULL where there are rights over the box's */
 	void *arg;
 };

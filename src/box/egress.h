@@ -16,7 +16,7 @@ struct egress_process {
 	int authority;    /* init's end: the box's certificates come this way; -1: none */
 	int certificates; /* egress's, until it is started */
 	int config;       /* what it is told */
-	int wanted;       /* an epoll instance of the box's sockets: readable when it is time to start; -1: it has been, or was at once */
+	int wanted; /* an epoll instance of the box's sockets: readable when it is time to start; -1: it has been, or was at once */
 };
 #define EGRESS_INIT                                                                                            \
 	{                                                                                                      \
