@@ -139,32 +139,37 @@ static bool writes_host(const struct cordon_plan *plan)
 
 static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *err)
 {
+	static const char other[] = "see `cordon doctor`; --engine native watches what the kernel cannot";
 	const struct plan_limits *l = &f->plan->limits;
+	const char *groups =
+		f->plan->as_root ? other
+		: f->plan->engine->makes_root
+			? "systemd-run --user --scope -p Delegate=yes cordon run … gives control groups to a user; "
+			  "--engine native watches what the kernel cannot"
+			: "a user's own daemon holds limits only on cgroup v2, in control groups that are his; use "
+			  "root's "
+			  "daemon, or --engine native, which watches what the kernel cannot";
 	const struct {
 		uint32_t bit;
 		bool matters;
-		const char *what;
+		const char *what, *hint;
 	} rows[] = {
-		{ ENGINE_LACKS_MEMORY, l->memory_bytes, "limits.memory" },
-		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus" },
-		{ ENGINE_LACKS_PROCESSES, l->processes && !f->counts_processes, "limits.processes" },
-		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write" },
+		{ ENGINE_LACKS_MEMORY, l->memory_bytes, "limits.memory", groups },
+		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus", groups },
+		{ ENGINE_LACKS_PROCESSES, l->processes && !f->counts_processes, "limits.processes", groups },
+		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write", groups },
 		{ ENGINE_LACKS_OWNER, writes_host(f->plan),
-		  "who owns what is written to a mount, since its daemon has other ids," },
-		{ ENGINE_LACKS_CGROUPNS, f->plan->required & LAYER_BIT(CGROUPNS), "a cgroup namespace" },
-		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace" },
+		  "who owns what is written to a mount, since its daemon has other ids,",
+		  "copy files in and out (--in, --out), or use a daemon without userns-remap, or another engine" },
+		{ ENGINE_LACKS_CGROUPNS, f->plan->required & LAYER_BIT(CGROUPNS), "a cgroup namespace", other },
+		{ ENGINE_LACKS_USERNS, f->plan->layers & LAYER_BIT(USERNS), "a user namespace", other },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		if ((lacks & rows[i].bit) && rows[i].matters) {
 			cordon_fail(err, CORDON_UNAVAILABLE, 0, "%s cannot hold %s on this host", f->plan->engine->name,
 				    rows[i].what);
-			(void)fail_hint(err,
-					f->plan->as_root
-						? "see `cordon doctor`; --engine native watches what the kernel cannot"
-						: "systemd-run --user --scope -p Delegate=yes cordon run … gives "
-						  "control groups to a "
-						  "user; --engine native watches what the kernel cannot");
+			(void)fail_hint(err, "%s", rows[i].hint);
 			return fail_step(err, "engine");
 		}
 	return 0;

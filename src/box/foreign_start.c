@@ -205,6 +205,33 @@ int foreign_write_spec(const struct foreign *f)
 
 /* ---- the driver ---- */
 
+/*
+ * On v2 groups with limits need a place that holds no process of its own (os/cgroup_v2.c). It is made here, where the caller is himself:
+ * a user's scope is asked for, and the keeper steps into a leaf of it; so it does where root is in a container that has a tree of its own. The
+ * driver comes after and finds it.
+ */
+static int settle_group(struct foreign *f, struct cordon_error *err)
+{
+	struct cgroup_host *host = &f->plan->cgroup;
+	const struct cgroup_limits limits = { .memory_bytes = f->plan->limits.memory_bytes,
+					      .processes = f->plan->limits.processes };
+	struct cgroup group = CGROUP_INIT;
+	int r;
+
+	if (!host->needs_scope && !host->needs_leaf)
+		return 0;
+	(void)prepare_scope(f->plan, f->owner);
+	if (host->mode != CGROUP_V2 || !host->needs_leaf)
+		return 0; /* what cannot be held is the driver's to say */
+	r = cgroup_create(&group, host, f->owner, &limits);
+	if (r < 0) {
+		cordon_fail(err, CORDON_SYSTEM, -r, "make a place for control groups");
+		return fail_step(err, "cgroup");
+	}
+	(void)cgroup_destroy(&group);
+	return 0;
+}
+
 _Noreturn void foreign_become_driver(const struct foreign *f, const int from[3])
 {
 	static const int to[] = { ENGINE_FD_SPEC, ENGINE_FD_STREAM, ENGINE_FD_CONTROL };
@@ -269,7 +296,8 @@ static int lay_out(struct foreign *f, struct cordon_error *err)
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
 	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
-	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 || spawn(f, err) < 0)
+	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 ||
+	    (f->plan->engine->makes_root && settle_group(f, err) < 0) || spawn(f, err) < 0)
 		return -1;
 	fd_close(&f->net.authority); /* the stage's, where there is one */
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -72,32 +72,6 @@ static int explain_clone(int r, struct cordon_error *err)
 	return fail_step(err, "namespaces");
 }
 
-/*
- * On v2 groups with limits need a place that holds no process of its own (os/cgroup_v2.c). It is made here, where the caller is himself:
- * a scope is asked for, and the keeper steps into a leaf of it. The driver comes after and finds it.
- */
-static int settle_group(struct foreign *f, struct cordon_error *err)
-{
-	struct cgroup_host *host = &f->plan->cgroup;
-	const struct cgroup_limits limits = { .memory_bytes = f->plan->limits.memory_bytes,
-					      .processes = f->plan->limits.processes };
-	struct cgroup group = CGROUP_INIT;
-	int r;
-
-	if (!host->needs_scope && !host->needs_leaf)
-		return 0;
-	(void)prepare_scope(f->plan, f->owner);
-	if (host->mode != CGROUP_V2 || !host->needs_leaf)
-		return 0; /* what cannot be held is the driver's to say */
-	r = cgroup_create(&group, host, f->owner, &limits);
-	if (r < 0) {
-		cordon_fail(err, CORDON_SYSTEM, -r, "make a place for control groups");
-		return fail_step(err, "cgroup");
-	}
-	(void)cgroup_destroy(&group);
-	return 0;
-}
-
 int foreign_clone_stage(struct foreign *f, int stream, int control, struct cordon_error *err)
 {
 	const struct cordon_plan *p = f->plan;
@@ -108,8 +82,6 @@ int foreign_clone_stage(struct foreign *f, int stream, int control, struct cordo
 	int pair[2], r;
 	pid_t pid;
 
-	if (settle_group(f, err) < 0)
-		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "make a socket");
 	gate = pair[0];

@@ -241,6 +241,11 @@ static int hint_for(const struct docker_api *api, const char *text, struct cordo
 		{ "OOM-killed", "limits.memory is too small for %s to start in: --memory 64M does for most" },
 		{ "memory limit too low", "limits.memory is too small for %s to start in: --memory 64M does for most" },
 		{ "invalid reference format", "%s knows images as NAME[:TAG] or NAME@sha256:DIGEST, in small letters" },
+		{ "apparmor_parser",
+		  "this kernel has AppArmor, whose tools %s needs: install them (Debian: apparmor)" },
+		{ "unmapped user",
+		  "the daemon of %s maps ids (userns-remap) and has none for this box: use one that does not, or "
+		  "another engine; users below 65536 get boxes without writable mounts" },
 		{ "hybrid mode", "the runtime crun refuses this host's two trees of control groups: have %s take runc "
 				 "(containers.conf, [engine], runtime = \"runc\")" },
 	};

@@ -94,11 +94,43 @@ disk_full() {
 	is "$(cat "$WORK/fits")" fits "control: with some it works"
 }
 
+# A daemon whose containers have ids of their own: what an ordinary user writes into a mount would not be his, and root's boxes have ids that it
+# has none for. Both are refused, and told why; all else works.
+remapped() {
+	local name dir=$WORK/remap
+	for name in ${CORDON_TEST_USER:-} agentuser cordon-test nobody; do
+		grep -q "^$name:" /etc/subuid && grep -q "^$name:" /etc/subgid && id "$name" >/dev/null 2>&1 && break
+		name=
+	done
+	[ "$name" ] || { skip "userns-remap" "no user with subordinate ids: useradd makes them"; return; }
+	mkdir -m 711 "$dir"
+	(
+		DOCKER_MORE=--userns-remap=$name SOCKET=$dir/docker.sock
+		docker_start "$dir" || { fail "userns-remap: dockerd starts" "$(tail -n 3 "$dir/docker.log")"; exit; }
+		status 125 "userns-remap: root's box is refused" box -- true
+		like "$ERR" "hint: .*userns-remap" "userns-remap: and told why"
+		chmod 666 "$SOCKET"
+		mkdir "$dir/mine" && echo given >"$dir/mine/file" && chown -R 54321:54321 "$dir/mine"
+		is "$(user_box --ro "$dir/mine:/data" -- sh -c 'id -u; cat /data/file; touch ~/x /tmp/x && awk "{ print \$2 }" /proc/self/uid_map' | tr '\n' ' ')" \
+			"54321 given $(sed -n "s/^$name:\([0-9]*\):.*/\1/p" /etc/subuid | head -n 1) " "userns-remap: a user's box runs, in its user namespace"
+		status 137 "userns-remap: its memory is bounded" user_box --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
+		ok "userns-remap: files in and out" user_box --in "$dir/mine:in" --out "in:$WORK/user/remapped" -- sh -c 'cp in/file in/more'
+		is "$(stat -c %u "$WORK/user/remapped/more")" 54321 "userns-remap: are his"
+		status 125 "userns-remap: a writable mount is refused" user_box --rw "$dir/mine:/work" -- touch /work/new
+		like "$ERR" "who owns what is written.*hint: .*--in, --out" "userns-remap: with a way that works"
+		is "$(ls "$dir/mine"; listed)" $'file\n0' "userns-remap: and nothing is left of it"
+		daemon_stop "$DOCKER_PID" "$dir"
+		echo "$tap_count $tap_failed" >"$WORK/remapped"
+	)
+	read -r tap_count tap_failed <"$WORK/remapped"
+}
+
 statuses
 files
 rights
 refusals
 ordinary_user
+remapped
 pulls
 ends
 random_kills

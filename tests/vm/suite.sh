@@ -85,13 +85,13 @@ run() { # LEVEL NAME…
 }
 case $who in
 root)
-	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/source egress/names)
+	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/source egress/names vm/{engines,daemons,engine_net})
 	process=(vm/cgroup2) ;;
 tester)
-	container=(vm/cgroup2 promise/{identity,cgroup} limits/{source,processes} egress/names)
+	container=(vm/cgroup2 promise/{identity,cgroup} limits/{source,processes} egress/names vm/engines engine/rootless)
 	process=(promise/writes vm/cgroup2) ;;
 *)
-	container=(vm/cgroup2 promise/processes limits/source)
+	container=(vm/{cgroup2,engines} promise/processes limits/source)
 	process=() ;;
 esac
 if [ "${VM_TESTS:-}" = all ]; then
