@@ -34,8 +34,8 @@ static const char *boot_digits(void)
 	return boot[0] ? boot : NULL;
 }
 
-/* Field 22 of /proc/PID/stat; the command in field 2 may hold anything, so count from its last ')'. */
-static int start_time(const char *pid, uint64_t *ret_start)
+/* Fields 22 and 3 of /proc/PID/stat; the command in field 2 may hold anything, so count from its last ')'. */
+static int start_time(const char *pid, uint64_t *ret_start, bool *ret_is_dead)
 {
 	char path[64], text[1024], *p;
 	ssize_t n;
@@ -45,6 +45,7 @@ static int start_time(const char *pid, uint64_t *ret_start)
 	if (n < 0)
 		return (int)n;
 	p = strrchr(text, ')');
+	*ret_is_dead = p && p[1] && (p[2] == 'Z' || p[2] == 'X');
 	for (int field = 2; p && field < 22; field++)
 		p = strchr(p + 1, ' ');
 	if (!p)
@@ -76,6 +77,7 @@ int owner_name(char buf[OWNER_NAME_MAX])
 bool owner_is_orphan(const char *name)
 {
 	uint64_t then, start;
+	bool is_dead;
 	char named[9], pid[16];
 	const char *here = boot_digits();
 	int number, end = 0;
@@ -93,6 +95,7 @@ bool owner_is_orphan(const char *name)
 	if (now_ticks() < then + YOUNG_TICKS)
 		return false;
 	snprintf(pid, sizeof(pid), "%d", number);
-	/* hidepid may hide it from us: only a later start proves that it is another one. */
-	return start_time(pid, &start) == 0 && start > then;
+	/* hidepid may hide it from us: only a later start proves that it is another one. One that nobody waits for, as
+	 * where a container's first process is no init, does nothing any more. */
+	return start_time(pid, &start, &is_dead) == 0 && (start > then || is_dead);
 }

@@ -1,12 +1,17 @@
 /* What lasts on the host, and how it goes away: see lasting.h. Keeper and front, with the caller's rights. */
 #include "box/lasting.h"
 
+#include "base/libexec.h"
+#include "base/str.h"
+#include "box/errand.h"
 #include "box/protect.h"
 #include "box/scratch.h"
 #include "box/shelf.h"
 #include "os/probe.h"
 #include "plan/engine.h"
 #include "policy/config.h"
+
+enum { SWEEP_MS = 10000 };
 
 void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch)
 {
@@ -29,6 +34,25 @@ void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char
 	cgroup_sweep(cgroup, living);
 }
 
+/* What only those who made it can remove. Runtimes' containers are in one place, whichever made them. */
+static void sweep_engines(void)
+{
+	bool swept_runtimes = false;
+	char why[256];
+
+	for (size_t i = 0; i < engine_count; i++) {
+		const struct engine *e = &engines[i];
+		auto_free char *driver = NULL;
+
+		if (e->is_native || (e->makes_root && swept_runtimes) || engine_is_missing(e, why, sizeof(why)))
+			continue;
+		driver = libexec_find(e->driver);
+		if (driver)
+			(void)engine_errand(driver, e->name, "--sweep", NULL, SWEEP_MS, NULL);
+		swept_runtimes |= e->makes_root;
+	}
+}
+
 void cordon_sweep(void)
 {
 	const struct config *config = config_get(NULL);
@@ -36,6 +60,7 @@ void cordon_sweep(void)
 
 	if (!config)
 		return;
+	sweep_engines();
 	cgroup_probe(&host);
 	lasting_sweep(&host, 0, config->state_dir, config->scratch_dir);
 }

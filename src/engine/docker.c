@@ -69,14 +69,18 @@ static void find_place(char buf[DOCKER_PLACE_MAX])
 	snprintf(buf, DOCKER_PLACE_MAX, "%s-%lu", machine, (unsigned long)pids.st_ino);
 }
 
-static void sweep(struct docker_api *api, const char *place)
+void docker_sweep(struct docker_api *api)
 {
-	auto_free char *labels = str_printf("{\"label\":[\"" ENGINE_LABEL "\",\"" ENGINE_PLACE_LABEL "=%s\"]}", place);
-	char *filter = labels ? curl_easy_escape(api->curl, labels, 0) : NULL;
+	char place[DOCKER_PLACE_MAX];
+	auto_free char *labels = NULL;
+	char *filter;
 	char path[512], id[DOCKER_ID_MAX], owner[OWNER_NAME_MAX];
 	json_t *list = NULL, *entry;
 	size_t i;
 
+	find_place(place);
+	labels = str_printf("{\"label\":[\"" ENGINE_LABEL "\",\"" ENGINE_PLACE_LABEL "=%s\"]}", place);
+	filter = labels ? curl_easy_escape(api->curl, labels, 0) : NULL;
 	if (!filter)
 		return;
 	snprintf(path, sizeof(path), "/containers/json?all=1&filters=%s", filter);
@@ -295,7 +299,7 @@ static int start(struct docker *k, struct cordon_error *err)
 	if (docker_open(&k->api, k->api.d, err) < 0)
 		return -1;
 	find_place(k->place);
-	sweep(&k->api, k->place);
+	docker_sweep(&k->api);
 	if (create(k, err) < 0)
 		return -1;
 	k->relay = (struct docker_relay){ .api = &k->api, .id = k->id };

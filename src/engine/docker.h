@@ -91,6 +91,8 @@ int docker_fail(const struct docker_api *api, const struct docker_answer *answer
 		struct cordon_error *err);
 /* By id or name; 0 also where there is none of it. */
 int docker_remove(struct docker_api *api, const char *id);
+/* Containers of this place whose owner is gone. */
+void docker_sweep(struct docker_api *api);
 int docker_pull(struct docker_api *api, const char *image, struct cordon_error *err);
 /* A handle for `url`, with everything that reaches the daemon set. */
 CURL *docker_handle(const struct docker_api *api, const char *path);

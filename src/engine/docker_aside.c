@@ -1,6 +1,6 @@
 /*
- * What cordon-engine-docker does besides driving a container: telling whether there is a daemon, for `cordon doctor`, and removing the container
- * of a driver that was killed, for its keeper. The caller's rights.
+ * What cordon-engine-docker does besides driving a container: telling whether there is a daemon, for `cordon doctor`, removing the container
+ * of a driver that was killed, for its keeper, and those of all of them, for `cordon sweep`. The caller's rights.
  */
 #include "engine/docker.h"
 
@@ -36,6 +36,14 @@ static int remove_owner(struct docker_api *api, struct driver *d, const char *ow
 	return r;
 }
 
+static int sweep_all(struct docker_api *api, struct driver *d, struct cordon_error *err)
+{
+	if (docker_open(api, d, err) < 0)
+		return -1;
+	docker_sweep(api);
+	return 0;
+}
+
 int docker_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err)
 {
 	struct docker_api api = { 0 };
@@ -44,6 +52,8 @@ int docker_aside(struct driver *d, const char *what, const char *owner, struct c
 	d->is_gone = true; /* there is nobody to be told */
 	if (strcmp(what, "--probe") == 0)
 		r = probe(&api, d, err);
+	else if (strcmp(what, "--sweep") == 0)
+		r = sweep_all(&api, d, err);
 	else if (strcmp(what, "--remove") == 0 && spec_is_owner(owner))
 		r = remove_owner(&api, d, owner, err);
 	else

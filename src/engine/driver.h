@@ -21,12 +21,14 @@ struct driver {
 struct driver_engine {
 	const char *name;
 	int (*drive)(struct driver *d, struct cordon_error *err);
-	/* DRIVER ENGINE --probe: prints its version. DRIVER ENGINE --remove OWNER: what a killed driver left. NULL: has neither. */
+	/* DRIVER ENGINE --probe: prints its version. DRIVER ENGINE --remove OWNER: what a killed driver left. DRIVER ENGINE
+	 * --sweep: what all of them left. Runtimes have the last one only. */
 	int (*aside)(struct driver *d, const char *what, const char *owner, struct cordon_error *err);
 };
 extern const struct driver_engine driver_engines[];
 
 int oci_drive(struct driver *d, struct cordon_error *err);
+int oci_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err);
 int docker_drive(struct driver *d, struct cordon_error *err);
 int docker_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err);
 

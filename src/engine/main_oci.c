@@ -2,8 +2,8 @@
 #include "engine/driver.h"
 
 const struct driver_engine driver_engines[] = {
-	{ "crun", oci_drive, NULL },
-	{ "runc", oci_drive, NULL },
-	{ "runsc", oci_drive, NULL },
+	{ "crun", oci_drive, oci_aside },
+	{ "runc", oci_drive, oci_aside },
+	{ "runsc", oci_drive, oci_aside },
 	{ 0 },
 };

@@ -339,6 +339,19 @@ int oci_dir_sweep(const struct driver *d)
 	_exit(0);
 }
 
+int oci_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err)
+{
+	char top[256];
+
+	(void)owner;
+	if (strcmp(what, "--sweep") != 0)
+		return cordon_fail(err, CORDON_INVALID, 0, "no such errand");
+	find_top(d, top, sizeof(top));
+	if (access(top, F_OK) == 0 && make_top(top) == 0)
+		(void)sweep_all(d, top, false);
+	return 0;
+}
+
 void oci_dir_swept(int *sweeper)
 {
 	struct pollfd p = { .fd = *sweeper, .events = POLLIN };

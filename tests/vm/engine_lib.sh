@@ -9,16 +9,19 @@ v2=/sys/fs/cgroup
 [ -e $v2/cgroup.controllers ] || skip_all "no cgroup v2 alone"
 own=$v2$(sed 's/^0:://' /proc/self/cgroup)
 
-# Groups of containers, but for those of boxes that other tests have running: theirs say so by their pid.
+containers=/run/cordon-engine
+[ "$ME" = root ] || containers=$XDG_RUNTIME_DIR/cordon-engine
+
+# Groups and directories of containers, but for those of boxes that other tests have running: theirs say so by their pid.
 left() {
 	local dir pid
-	find $v2 -mindepth 2 -type d \( -name 'cordon-[0-9]*' -o -name 'libpod-*' -o -path '*/docker/*' \) 2>/dev/null | while read -r dir; do
+	find $v2 "$containers" -mindepth 1 -type d \( -name 'cordon-[0-9]*' -o -name 'libpod-*' -o -path '*/docker/*' \) -prune -print 2>/dev/null | while read -r dir; do
 		pid=${dir##*/cordon-}
 		[ -e "/proc/${pid%%-*}" ] || echo "$dir"
 	done
 }
 nothing_left() { [ -z "$(left)" ]; }
-nothing() { ok "$ENGINE: nothing is left in the unified tree$1" until_true 20 nothing_left || note "$(left)"; }
+nothing() { ok "$ENGINE: nothing is left$1" until_true 20 nothing_left || note "$(left)"; }
 
 results() {
 	result --memory 64M --pids 12 --cpus 0.5 -- sh -c 'sleep 0.1 & sleep 0.1 & head -c 31457280 /dev/zero | tail -c 31457280 | wc -c; exit 7'
