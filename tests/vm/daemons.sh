@@ -5,6 +5,7 @@
 need curl
 need dockerd podman crun
 need_root
+names=(-name 'libpod-[0-9a-f]*' -o -path '*/docker/*')
 export CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
 
 busybox_tar "$WORK/image.tar"

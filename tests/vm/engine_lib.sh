@@ -12,10 +12,12 @@ own=$v2$(sed 's/^0:://' /proc/self/cgroup)
 containers=/run/cordon-engine
 [ "$ME" = root ] || containers=$XDG_RUNTIME_DIR/cordon-engine
 
-# Groups and directories of containers, but for those of boxes that other tests have running: theirs say so by their pid.
+# Groups and directories of containers, but for those of boxes that other tests have running: theirs say so by their pid. A runtime's have the owner's
+# name, a daemon's a name of its own.
+names=(-name 'cordon-[0-9]*')
 left() {
 	local dir pid
-	find $v2 "$containers" -mindepth 1 -type d \( -name 'cordon-[0-9]*' -o -name 'libpod-*' -o -path '*/docker/*' \) -prune -print 2>/dev/null | while read -r dir; do
+	find $v2 "$containers" -mindepth 1 -type d \( "${names[@]}" \) -prune -print 2>/dev/null | while read -r dir; do
 		pid=${dir##*/cordon-}
 		[ -e "/proc/${pid%%-*}" ] || echo "$dir"
 	done
