@@ -27,7 +27,7 @@ busybox_tar() {
 	chmod 755 "$dir"
 	mkdir "$dir"/{bin,etc,home,proc,sys,dev,run,tmp}
 	cp /bin/busybox "$dir/bin/"
-	for name in sh cat head id nc sleep tail touch true wc; do ln -s busybox "$dir/bin/$name"; done
+	for name in sh cat dd id nc sleep touch true wc; do ln -s busybox "$dir/bin/$name"; done
 	tar -C "$dir" --owner=0 --group=0 -cf "$1" .
 	rm -rf "$dir"
 }

@@ -43,7 +43,7 @@ nothing() { if until_true 20 nothing_left; then pass "$1"; else fail "$1" "$(lef
 mkdir "$WORK/work" "$WORK/ro"
 echo given >"$WORK/ro/file"
 result --memory 64M --pids 12 --rw "$WORK/work:/work" --ro "$WORK/ro:/data" -- \
-	sh -c 'id -u; cat /data/file; echo made >/work/new; touch /data/x 2>/dev/null; head -c 31457280 /dev/zero | tail -c 31457280 | wc -c; exit 7'
+	sh -c 'id -u; cat /data/file; echo made >/work/new; touch /data/x 2>/dev/null; dd bs=30M count=1 if=/dev/zero 2>/dev/null | wc -c; exit 7'
 if [ "$(field status)" = failed ]; then
 	expect "without control groups that hold limits it is refused" error.code=unavailable 'error.message=~podman cannot hold limits.memory' 'error.hint=~cgroup v2.*--engine native'
 	is "$RESULT_STATUS $(ls "$WORK/work")" "125 " "before anything has run"
@@ -53,7 +53,7 @@ if [ "$(field status)" = failed ]; then
 fi
 expect "a status, output, and what is mounted" status=error exit_code=7 "stdout=$(id -u)"$'\ngiven\n31457280\n' isolation.engine=podman isolation.limit_source=cgroup 'memory_peak_bytes=>31457280'
 is "$(stat -c %u:%g "$WORK/work/new"; ls "$WORK/ro")" "$(id -u):$(id -g)"$'\nfile' "what it writes is the caller's; what is read-only stays"
-result --memory 64M -- sh -c 'head -c 209715200 /dev/zero | tail -c 209715200 | wc -c'
+result --memory 64M -- sh -c 'dd bs=200M count=1 if=/dev/zero of=/dev/null'
 expect "memory is bounded" status=resource_exceeded limit=memory
 result --pids 12 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do sleep 3 & done; wait'
 expect "so are processes" status=resource_exceeded limit=processes

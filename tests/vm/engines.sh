@@ -5,7 +5,7 @@
 need crun runc
 : "${v2:?}" "${own:?}" # engine_lib.sh's
 
-hog=(sh -c 'head -c 209715200 /dev/zero | tail -c 209715200 | wc -c')
+hog=(sh -c 'dd bs=200M count=1 if=/dev/zero of=/dev/null')
 # A place of one's own with nobody else in it, as systemd-run --scope -p Delegate=yes makes.
 alone_in_a_scope() {
 	local scope=${own%/*}/alone-$$.scope
