@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What boxes of other engines are held to on a host with cgroup v2 alone: engines.sh and daemons.sh. Run by suite.sh, in the guest, where every start
+# What boxes of other engines are held to on a host with cgroup v2 alone: engines.sh, docker.sh, podman.sh. Run by suite.sh, in the guest, where every start
 # of a program takes its time: few runs, each for several promises.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 . "$TOP/tests/engine/daemon.sh"
@@ -78,4 +78,18 @@ killed() {
 	wait "$front" 2>/dev/null
 	ok "$ENGINE: killed together, the payload ends" until_true 20 stopped
 	"$CORDON" sweep
+}
+
+# ---- daemons, with an image of busybox alone ----
+busybox_image() {
+	busybox_tar "$WORK/image.tar"
+	image_tar() { echo "$WORK/image.tar"; }
+	export CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+}
+daemon() { # PID
+	defer daemon_stop "$1" "$WORK"
+	results
+	nothing ""
+	killed
+	nothing " after kill -9 and a sweep"
 }
