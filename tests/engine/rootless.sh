@@ -57,6 +57,26 @@ expect "memory is bounded" status=resource_exceeded limit=memory
 result --pids 12 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do sleep 3 & done; wait'
 expect "so are processes" status=resource_exceeded limit=processes
 
+# ---- the network, to an address of this host's ----
+address=$(ip -4 -o address show scope global 2>/dev/null | sed -n 's|.* inet \([0-9.]*\)/.*|\1|p' | head -n 1)
+if [ "$address" ]; then
+	python3 -c '
+import socket, sys
+s = socket.create_server((sys.argv[1], 0))
+print(s.getsockname()[1], flush=True)
+while True:
+    c = s.accept()[0]
+    c.sendall(b"hello\n")
+    c.close()' "$address" >"$WORK/port" &
+	defer kill $!
+	until_true 20 test -s "$WORK/port"
+	port=$(cat "$WORK/port")
+	result --allow-cidr "$address:$port/tcp" --timeout 30s -- sh -c "nc $address $port </dev/null; nc -w 2 $address $((port ^ 1)) </dev/null; nc -w 2 other.example.com 80"
+	expect "a network: what a rule names is reached, and nothing else" $'stdout=hello\n' status=error 'denials=~other.example.com' "denials=~$address:$((port ^ 1))"
+else
+	skip "network" "this host has no address of its own"
+fi
+
 # ---- kill -9 ----
 setsid "$CORDON" run --engine podman --image "$DAEMON_IMAGE" -- sh -c "sleep 97.$$; true" >/dev/null 2>&1 &
 front=$!

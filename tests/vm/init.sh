@@ -11,6 +11,7 @@ mount --make-rshared /
 cp -P $vm/dev/* /dev
 echo "$(< /etc/hostname)" > /proc/sys/kernel/hostname
 ip link set lo up
+ip address add 192.0.2.99/32 dev lo # one that is not only its own
 modprobe -qa virtio_pci virtio_console fuse loop overlay
 install -d -o 1000 -g 1000 -m 0700 /home/tester /run/user/1000
 chmod u+s /usr/bin/su /usr/bin/newuidmap /usr/bin/newgidmap 2> /dev/null
