@@ -87,7 +87,7 @@ podman_start() { # DIR
 	daemon_wait "$PODMAN_PID" "$1/podman.sock" && image_load "$1/podman.sock"
 }
 
-# daemon_stop PID DIR: ended by its pid; what it left mounted below DIR goes, too.
+# daemon_stop PID DIR: ended by its pid; what it left below DIR, processes and mounts, goes, too.
 daemon_stop() {
 	[ "$1" ] || return 0
 	local i place
@@ -98,6 +98,8 @@ daemon_stop() {
 	done
 	kill -9 "$1" 2>/dev/null
 	wait "$1" 2>/dev/null
+	# Of a daemon that was killed, who watched its containers is still there.
+	pgrep -f "^[^ ]*containerd-shim[^ ]* .* -address $2/docker-run/" | while read -r i; do kill -9 "$i"; done
 	for i in 1 2; do
 		while read -r place; do umount -l "$place" 2>/dev/null; done < <(awk -v d="$2/" 'index($5, d) == 1 { print $5 }' /proc/self/mountinfo | sort -r)
 	done

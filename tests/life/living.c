@@ -587,7 +587,7 @@ static int pauses(void)
 	close_box(); /* the first pause of a box has most to do */
 	open_box();
 	pause_early();
-	pause_bomb("while :; do (:) & done", "what forks as fast as it can");
+	pause_bomb("while :; do (:) & done 2>/dev/null & sleep 3", "what forks as fast as it can");
 	pause_bomb("python3 -c 'import os\nwhile True:\n if os.fork(): os._exit(0)' & sleep 3",
 		   "a process that is always the next one");
 	start((struct job){ .line = "sleep 30", .timeout_ms = 500 });
