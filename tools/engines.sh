@@ -44,7 +44,7 @@ run() { # ENGINE: its tests, one after the other
 	for name in "${tests[@]}"; do
 		log=$logs/$1/$name
 		mkdir -p "${log%/*}"
-		CORDON_ENGINE=${1/native/} CORDON_ENGINE_IMAGE=$(image "$1") timeout -k 10 900 bash "tests/$name.sh" >"$log" 2>"$log.err" </dev/null
+		RACE_SECONDS=12 CORDON_ENGINE=${1/native/} CORDON_ENGINE_IMAGE=$(image "$1") timeout -k 10 900 bash "tests/$name.sh" >"$log" 2>"$log.err" </dev/null
 		[ $? != 124 ] || echo "not ok - $name took more than 15 minutes" >>"$log"
 	done
 }

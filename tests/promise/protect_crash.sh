@@ -6,6 +6,7 @@ D=$WORK/d
 mkdir "$D"
 gone() { [ ! -e "$D/.git" ] && [ ! -e "$D/a" ]; }
 here() { [ -e "$D/.git" ]; }
+buried() { [ ! -e "/proc/$keeper" ] && [ ! -e "/proc/$front" ]; }
 start() { # a box that stays; $front is its pid
 	"$CORDON" run --rw "$D:/m" --protect /m/.git/hooks --protect /m/a/b/c --timeout 60s -- sleep 50 &
 	front=$!
@@ -35,7 +36,7 @@ for round in 1 2 3; do
 	start
 	kill -STOP "$front"
 	kill -9 "$keeper" "$front"
-	sleep 0.3
+	until_true 10 buried # nobody is dead before somebody has waited for him, which may be a slow pid 1
 	box -- true
 	until_true 5 gone
 	ok "kill -9 of both ($round): the next run undoes it" gone
