@@ -1,15 +1,14 @@
-"""What tools/engines.sh found, as docs/ENGINES.md has it: engines.py LOGS PAGE ENGINE…
+"""What tools/engines.sh found, as docs/ENGINES.md has it: engines.py LOGS REASONS ENGINE…
 
-LOGS/ENGINE/version and LOGS/ENGINE/TEST (TAP) are a run's. First comes the table, a row for each test; then a row for each check that did not hold
-somewhere, or was left out, with the engines and the reason. Reasons are written by hand, in the page: a check that is there already keeps its own, one
-that is not has none, which is said.
+LOGS/ENGINE/version and LOGS/ENGINE/TEST (TAP) are a run's. First comes the table, a row for each test; then, by name, every check that did not hold or was
+left out, below the reason that REASONS (tools/engines.why) has for it. What has none comes last, and is said to.
 """
 import collections
 import os
 import re
 import sys
 
-logs, page, engines = sys.argv[1], sys.argv[2], sys.argv[3:]
+logs, why, engines = sys.argv[1], sys.argv[2], sys.argv[3:]
 
 
 def tests():
@@ -39,7 +38,7 @@ def read(engine, test):
         if match[1]:
             bad.append(name)
         elif " # SKIP " in name:
-            left.append(name.replace(" # SKIP ", ": "))
+            left.append(name.replace(" # SKIP ", ", left out: "))
         else:
             good += 1
     return good, bad, left
@@ -53,37 +52,54 @@ def cell(good, bad, left):
 
 
 def reasons():
-    """(test, check) to why, from the page's own rows."""
-    found, test = {}, ""
-    for line in lines(page):
-        row = re.fullmatch(r"\| (.*?) \| (.*?) \| (.*?) \| (.*?) \|", line)
-        if row:
-            test = row[1].strip() or test
-            found[test, row[2]] = row[4]
+    """Of each line of the file: the reason above it, and the expressions for engine, test and check."""
+    found, reason = [], ""
+    for line in lines(why):
+        if line.startswith("= "):
+            reason = line[2:]
+        elif line and not line.startswith("#"):
+            found.append((reason, *(re.compile(word) for word in line.split(None, 2))))
     return found
+
+
+def explain(rules, engine, test, check):
+    for reason, *about in rules:
+        if all(e.fullmatch(text) for e, text in zip(about, (engine, test, check))):
+            return reason
+    return None
+
+
+def tell(missing):
+    """missing: [(reason, test, check, engine)], below each reason in the order of the file."""
+    order = list(dict.fromkeys(rule[0] for rule in reasons())) + [None]
+    for reason in order:
+        checks = collections.defaultdict(dict)
+        for why_not, test, check, engine in missing:
+            if why_not == reason:
+                checks[test].setdefault(check, []).append(engine)
+        if not checks:
+            continue
+        print(f"\n- {reason or '**Not explained.**'}")
+        for test, found in checks.items():
+            groups = collections.defaultdict(list)
+            for check, who in found.items():
+                groups[", ".join(who)].append(check)
+            print(f"  - `{test}`, " + "; ".join(f"{who}: " + ", ".join(f"“{c}”" for c in names) for who, names in groups.items()))
 
 
 def main():
     versions = [" ".join(lines(os.path.join(logs, engine, "version"))) or engine for engine in engines]
     print("| test | " + " | ".join(versions) + " |")
     print("|---|" + "---|" * len(engines))
-    missing = []
+    missing, rules = [], reasons()
     for test in tests():
         found = {engine: read(engine, test) for engine in engines}
         print(f"| {test} | " + " | ".join(cell(*found[engine]) for engine in engines) + " |")
-        where = collections.defaultdict(dict)
         for engine in engines:
-            for name, times in collections.Counter(found[engine][1]).items():
-                where[name][engine] = engine + (f" ({times} times)" if times > 1 else "")
-            for name in found[engine][2]:
-                where[name][engine] = engine + " (left out)"
-        missing += [(test, name, ", ".join(who.values())) for name, who in where.items()]
-    if not missing:
-        return
-    why = reasons()
-    print("\n| test | check | where | why |\n|---|---|---|---|")
-    for test, name, who in missing:
-        print(f"| {test} | {name} | {who} | {why.get((test, name), '**not explained**')} |")
+            for name, times in collections.Counter(found[engine][1] + found[engine][2]).items():
+                said = name + (f" ({times} times)" if times > 1 else "")
+                missing.append((explain(rules, engine, test, name), test, said, engine))
+    tell(missing)
 
 
 main()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The table of docs/ENGINES.md: what each engine holds of the tests of a native box, from one run, as root: tools/engines.sh [ENGINE…]
-# Prints the table and, by name, every check that did not hold or was left out (tools/engines.py). Environment: ONLY=egress/ takes the tests of that beginning
+# Prints the table and, by name and reason (tools/engines.why), every check that did not hold or was left out (tools/engines.py). Environment: ONLY=egress/ takes the tests of that beginning
 # alone; KEEP=DIR keeps what every test said, as DIR/ENGINE/TEST; AT_ONCE=2 runs so many engines beside each other. --tests prints the tests and ends.
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -59,4 +59,4 @@ for engine in "${engines[@]}"; do
 	running+=($!)
 done
 wait "${running[@]}"
-python3 tools/engines.py "$logs" docs/ENGINES.md "${engines[@]}"
+python3 tools/engines.py "$logs" tools/engines.why "${engines[@]}"

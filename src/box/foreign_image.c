@@ -272,6 +272,8 @@ static void describe_mounts(struct json *j, const struct foreign *f)
 	lay_shelf(j, f, SHELF_HOME, "/home", false);
 	lay_shelf(j, f, SHELF_EMPTY, "/run", false);
 	lay_shelf(j, f, SHELF_SYS, "/sys", false);
+	/* Where an engine lays the container's control groups, which nobody in there has business with. */
+	lay_shelf(j, f, SHELF_EMPTY, "/sys/fs/cgroup", false);
 	lay(j, "/sys/devices/system/cpu", "/sys/devices/system/cpu", false, false);
 	if (f->plan->as_root)
 		lay_privates(j, f);

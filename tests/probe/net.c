@@ -185,7 +185,7 @@ static int act_pty_ioctl(char **argv)
 		char c = 'x';
 
 		setsid();
-		slave = open(ptsname(master), O_RDWR);
+		slave = open(ptsname(master), O_RDWR | O_NOCTTY);
 		if (slave < 0 || ioctl(slave, TIOCSCTTY, 0) < 0)
 			_exit(errno);
 		r = (int)syscall(SYS_ioctl, slave, strtoul(argv[0], NULL, 0), &c);

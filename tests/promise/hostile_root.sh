@@ -2,6 +2,7 @@
 # A hostile files.root: whatever lies where the box has its own places, nothing outside is read, written or made.
 . "$(dirname "$0")/../lib.sh"
 levels container
+[ -z "${CORDON_ENGINE_IMAGE:-}" ] || skip_all "the engine runs images of its own, and no root of the caller's"
 canary=canary-$RANDOM$RANDOM
 hex=$(printf %s "$canary" | od -An -tx1 | tr -d ' \n')
 mkdir -p "$WORK/outside/agent" "$WORK/outside/sys" "$WORK/outside/shm" "$WORK/outside/pts"

@@ -2,6 +2,19 @@
 # Modes, times, owners and attributes of files outside, or in what is given read-only, are as they were; a payload's own it can change.
 . "$(dirname "$0")/../lib.sh"
 levels container process
+# coreutils' stat asks in a way that an old gVisor does not know: there the boxes have one that asks as always.
+if [ "$ENGINE" = runsc ]; then
+	mkdir "$WORK/tools"
+	cat >"$WORK/tools/stat" <<-'PY'
+		#!/usr/bin/python3
+		import os, sys
+		for path in sys.argv[3:]:
+		    s = os.lstat(path)
+		    print(sys.argv[2].replace("%a", "%o" % (s.st_mode & 0o7777)).replace("%X", str(int(s.st_atime))).replace("%Y", str(int(s.st_mtime))))
+	PY
+	chmod 755 "$WORK/tools" "$WORK/tools/stat"
+	box() { timeout -k 5 60 "$CORDON" run --level "$LEVEL" --ro "$WORK/tools:/opt/tools" --env PATH=/opt/tools:/usr/bin:/bin "$@"; }
+fi
 no='^(EROFS|EACCES|EPERM|ENOENT|ENOTSUP|EOPNOTSUPP)$'
 mkdir "$WORK/outside" "$WORK/ro" "$WORK/rw"
 echo canary >"$WORK/outside/file"
@@ -68,7 +81,7 @@ if can_rw; then
 fi
 result -- sh -c 'set -e; echo x >a; chmod 600 a; touch -d @7 a; cp -a a b; cp -p a c; mkdir d; tar cf t a b; tar xf t -C d; install -m 711 a i; stat -c "%a %Y" b c d/a i | cut -d" " -f1'
 expect "cp -a, tar, install: no denial" status=success $'stdout=600\n600\n600\n711\n' 'denials=[]'
-if command -v gcc >/dev/null; then
+if command -v gcc >/dev/null && { [ -z "${CORDON_ENGINE_IMAGE:-}" ] || box -- sh -c "command -v gcc" >/dev/null; }; then
 	is "$(printf '#include <stdio.h>\nint main(void) { puts("built"); }\n' | box -- sh -c 'gcc -x c - -o a && ./a')" built "what gcc builds can be run"
 fi
 echo 'import os, shutil
