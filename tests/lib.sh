@@ -50,8 +50,9 @@ if [ -n "$ENGINE" ]; then
 				if [ -n "$engine" ] && [ -f "$2" ]; then
 					made=$(mktemp "${0%/*}/.policy.XXXXXX")
 					chmod 644 "$made"
-					printf 'version: 1\nextends: "%s"\nengine: %s\n' "$(realpath "$2")" "$engine" >"$made"
+					printf 'version: 1\nextends: "%s"\nengine: %s\n%s\n' "$(realpath "$2")" "$engine" "${image:+files: {root: \"image:$image\"\}}" >"$made"
 					set -- "$1" "$made" "${@:3}"
+					image=''
 				fi
 				flags+=("$1")
 				shift

@@ -74,6 +74,7 @@ void foreign_end(struct foreign *f)
 	if (f->ending)
 		return;
 	f->ending = true;
+	f->ended_us = clock_us();
 	foreign_thaw(f);
 	if (f->is_open && !f->report->started && f->stage == FOREIGN_RUNS && f->stream >= 0) {
 		foreign_drop(f); /* a box that lives outlives a job that has not begun */

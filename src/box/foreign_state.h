@@ -62,7 +62,7 @@ struct foreign {
 	struct str queue, pending[2]; /* for init, for the front */
 	size_t queue_at, pending_at[2];
 	uint64_t credit; /* of input */
-	uint64_t started_us, deadline_us, cpu_check_us, cpu_base_us, guard_us, watch_us;
+	uint64_t started_us, ended_us, deadline_us, cpu_check_us, cpu_base_us, guard_us, watch_us;
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
 	struct engine_exited numbers;
 	bool has_base, is_created, is_ready, has_job, wants_numbers;

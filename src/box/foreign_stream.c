@@ -178,8 +178,9 @@ static int take_exit(struct foreign *f, const struct frame *frame)
 					      .disk_full = e.disk_full,
 					      .inodes_full = e.inodes_full };
 	f->report->has_exit = true;
-	/* Resumed, it may end before we have heard that it was; paused, before we had heard that it runs. */
-	end = f->paused_us ? f->paused_us : clock_us();
+	/* Resumed, it may end before we have heard that it was; paused, before we had heard that it runs. Ended by us, its end comes behind all it
+	 * had said, which waits for its reader. */
+	end = f->paused_us ? f->paused_us : f->ending ? f->ended_us : clock_us();
 	f->report->wall_us = f->started_us && end > f->started_us ? end - f->started_us : 0;
 	return 0;
 }

@@ -100,10 +100,16 @@ start = time.monotonic()
 time.sleep(4)  # nobody reads
 children = open(f"/proc/{p.pid}/task/{p.pid}/children").read().split() if p.poll() is None else []
 children = [c for c in children if open(f"/proc/{c}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"]  # the front is busy writing
-print("keeper gone" if not children else f"still there: {children}")
+alive = os.popen("pgrep -f '^yes " + sys.argv[-1] + "$'").read()  # nor does its payload
+print("payload gone" if not alive else f"still there: {alive}")
+print("keeper gone" if not children else "still there")
 data = p.stdout.read()
 print(p.wait(), len(data) > 0)
 PY
-is "$(python3 "$WORK/slow.py" "$CORDON" run --level "$LEVEL" --output 100M --timeout 1s -- yes)" $'keeper gone\n124 True' \
-	"a slow reader does not put off the deadline"
+# Another engine's keeper carries what was said, and stays until it has been taken.
+gone='keeper gone'
+[ -z "$ENGINE" ] || gone='still there'
+is "$(python3 "$WORK/slow.py" "$CORDON" run --level "$LEVEL" --output 100M --timeout 1s -- yes "slow-$word")" "payload gone
+$gone
+124 True" "a slow reader does not put off the deadline"
 done_testing

@@ -17,7 +17,7 @@ done < <(find /sys/fs/cgroup -maxdepth 2 \( -name release_agent -o -name cgroup.
 isnt $n 0 "control: there are such files outside"
 if [ "$LEVEL" = container ]; then
 	is "$(box -- sh -c 'find / -xdev \( -name release_agent -o -name cgroup.procs \) 2>/dev/null')" "" "no such file lies anywhere inside"
-	is "$(box -- sh -c 'grep -c cgroup /proc/mounts')" 0 "nothing of it is mounted"
+	is "$(box -- sh -c 'grep -cE "^[^ ]+ [^ ]+ cgroup2? " /proc/mounts')" 0 "nothing of it is mounted"
 	# What the payload reads of its place is relative to the box: the host's own tree is not told.
 	here=$(sed -n 's/^[0-9]*:memory:\|^0:://p' /proc/self/cgroup | head -1)
 	[ "$here" = / ] || unlike "$(box -- cat /proc/self/cgroup)" ":$here" "the caller's group is not told"
