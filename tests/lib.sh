@@ -65,6 +65,9 @@ if [ -n "$ENGINE" ]; then
 	END
 	chmod 755 "$CORDON"
 fi
+# A mount namespace of a test's own; a daemon still sees what is mounted for it in cordon's state, if that is shared: tools/engines.sh
+APART=(unshare -m --propagation private)
+[ -z "${CORDON_ENGINE_IMAGE:-}" ] || APART=(unshare -m --propagation unchanged)
 TAP_MAIN=$BASHPID tap_count=0 tap_failed=0 tap_done=
 tap_defer=()
 

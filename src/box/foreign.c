@@ -541,7 +541,7 @@ void foreign_account(struct foreign *f)
 	r->oom_kills = f->numbers.oom > f->then.oom ? 1 : 0;
 	r->process_refusals = f->numbers.process_refusals - f->then.process_refusals;
 	if (!r->wall_us && f->started_us)
-		r->wall_us = clock_us() - f->started_us;
+		r->wall_us = (f->ending && f->ended_us > f->started_us ? f->ended_us : clock_us()) - f->started_us;
 }
 
 void foreign_miss_init(struct foreign *f)

@@ -90,9 +90,11 @@ like "$ERR" "$WORK/data/sub" "and is named"
 mkdir -p "$WORK/engine/sub" "$WORK/runtime/cordon/shelf" "$WORK/runtime/cordon-engine" "$WORK/runtime/other"
 for variable in DOCKER_HOST CONTAINER_HOST; do
 	status 0 "control: a directory without a socket" box --ro "$WORK/engine${dest:+:$dest}" -- true
+	was=${!variable:-}
 	export "$variable=unix://$WORK/engine/sub/sock"
 	refuse "$WORK/engine" "$WORK/engine/sub/sock"
 	unset "$variable"
+	[ -z "$was" ] || export "$variable=$was"
 done
 if [ "$ME" = user ]; then
 	export XDG_RUNTIME_DIR=$WORK/runtime
@@ -105,7 +107,7 @@ fi
 if [ "$ME" = root ] && [ "$LEVEL" = container ]; then
 	mkdir -p "$HOME/.ssh/sub" "$WORK/bound" "$WORK/bound-sub" "$WORK/holder/inner"
 	echo secret >"$HOME/.ssh/id_rsa"
-	bound() { unshare -m --propagation private sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$@"; }
+	bound() { "${APART[@]}" sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$@"; }
 	status 126 "a bind mount of it" bound "$HOME/.ssh" "$WORK/bound" "$CORDON" run --ro "$WORK/bound:/x" -- true
 	status 126 "a bind mount of a directory in it" bound "$HOME/.ssh/sub" "$WORK/bound-sub" "$CORDON" run --ro "$WORK/bound-sub:/x" -- true
 	touch "$WORK/bound-file"

@@ -59,7 +59,7 @@ mkdir "$WORK/roots"
 PROBE_FLAGS=(--rw "$WORK/roots:/data")
 is "$(probe open /data/new create) $(stat -c %u "$WORK/roots/new")" "ok 0" "root's own directory: root's files"
 # A writable mount below a read-only one.
-below() { unshare -m --propagation private sh -c 'mount -t tmpfs none "$1/sub" && echo x >"$1/sub/file" && shift && exec "$@"' sh "$@"; }
+below() { "${APART[@]}" sh -c 'mount -t tmpfs none "$1/sub" && echo x >"$1/sub/file" && shift && exec "$@"' sh "$@"; }
 deep() { below "$WORK/d" "$CORDON" run --ro "$PROBE" --ro "$WORK/d:/data" -- "$PROBE" "$@"; }
 like "$(deep write /data/sub/file x)" '^(EROFS|EACCES)$' "a file system below a read-only mount is read-only, too"
 like "$(deep read /data/sub/file)" '^ok x' "control: it is there"

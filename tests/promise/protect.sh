@@ -98,7 +98,7 @@ if [ "$ME" = root ] && unshare -m true 2>/dev/null; then
 	aliased() { # SOURCE FLAG…: with SOURCE bound to $WORK/bind
 		local source=$1
 		shift
-		unshare -m bash -c 'mount --bind "$1" "$2" && shift 2 && exec timeout -k 5 60 "$@"' bash "$source" "$WORK/bind" "$CORDON" run --level "$LEVEL" "$@"
+		"${APART[@]}" bash -c 'mount --bind "$1" "$2" && shift 2 && exec timeout -k 5 60 "$@"' bash "$source" "$WORK/bind" "$CORDON" run --level "$LEVEL" "$@"
 	}
 	ok "control: the bind mount works" aliased "$D" --rw "$WORK/bind:/n" -- test -d /n/sub
 	for source in "$D" "$D/sub"; do
