@@ -191,7 +191,7 @@ static int load_chain(struct cordon_policy **ret, struct loading *l, struct memb
 	if (status == 0)
 		status = policy_alloc_defaults(&l->policy, err);
 	if (status == 0) {
-		l->policy->name = strdup(m->is_preset ? m->name + strlen("preset ") : m->name);
+		l->policy->name = m->name ? strdup(m->is_preset ? m->name + strlen("preset ") : m->name) : NULL;
 		status = l->policy->name ? load_member(l, m, err) : fail_memory(err);
 	}
 	if (status == 0)
