@@ -1,5 +1,5 @@
 #!/bin/bash
-# The table of docs/ENGINES.md: what each engine holds of the tests of a native box, from one run, as root: tools/engines.sh [ENGINE…]
+# The table of docs/ENGINES.md: what each engine holds of the tests of a native box, as root: tools/engines.sh [ENGINE…]
 # Prints the table and, by name and reason (tools/engines.why), every check that did not hold or was left out (tools/engines.py). Environment: ONLY=egress/ takes the tests of that beginning
 # alone; KEEP=DIR keeps what every test said, as DIR/ENGINE/TEST; AT_ONCE=2 runs so many engines beside each other. --tests prints the tests and ends.
 set -u

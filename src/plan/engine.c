@@ -230,8 +230,9 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		  "--net none" },
 		{ plan->engine->counts_no_files && !plan->as_root && !policy->values[OPT_INODES].is_default,
 		  "limits.inodes to an ordinary user", "leave it as it is" },
-		{ !plan->engine->makes_root && plan->rates_needed, "limits.disk_read and limits.disk_write",
-		  "leave them as they are" },
+		/* Rates hold for direct I/O, which gVisor turns into that of the host's cache. */
+		{ (!plan->engine->makes_root || plan->engine->own_kernel) && plan->rates_needed,
+		  "limits.disk_read and limits.disk_write", "leave them as they are" },
 		{ plan->exec_lock,
 		  "process.commands (--commands): its containers have more that can be run than what a list names",
 		  "leave it out" },

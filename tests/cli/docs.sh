@@ -84,6 +84,12 @@ for key in $("$CORDON" help options | awk 'NR > 1 { print $1 }'); do
 	grep -qF -- "${key##*.}" "$TOP/man/cordon-policy.5" && pass "cordon-policy.5 speaks of $key" || fail "cordon-policy.5 speaks of $key"
 done
 
+# ---- the table of engines ----
+rows=$(sed -nE 's/^\| ((promise|limits|life|egress)\/[a-z_0-9]+) \|.*/\1/p' "$TOP/docs/ENGINES.md")
+is "$(for name in $rows; do [ -e "$TOP/tests/$name.sh" ] || echo "$name"; done)" "" "every test of docs/ENGINES.md is there"
+unlike "$(cat "$TOP/docs/ENGINES.md")" 'Not explained' "and every difference has its reason"
+like "$rows" 'promise/view.*limits/memory.*egress/names' "control: it has such rows"
+
 # ---- completion ----
 for shell in bash zsh fish; do
 	"$CORDON" completion $shell >"$WORK/completion.$shell"

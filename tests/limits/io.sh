@@ -23,6 +23,14 @@ PY
 if ! python3 "$WORK/data/io.py" read "$WORK/data/in" 1 >/dev/null 2>&1; then
 	skip_all "no direct I/O in $WORK"
 fi
+case $ENGINE in docker | podman | runsc)
+	status 125 "a rate that the engine cannot hold is refused" box --disk-read 4M/s -- true
+	like "$ERR" "engine '$ENGINE' cannot give limits.disk_read" "and says so"
+	status 125 "of writing as well" box --disk-write 4M/s -- true
+	status 0 "control: one that nobody chose is left out" box -- true
+	done_testing
+	;;
+esac
 result -- true
 if [ "$(field isolation.limit_source)" != cgroup ] || ! "$CORDON" doctor | grep -q '^ok *cgroup.io'; then
 	status 125 "a rate that cannot be held is refused" "$CORDON" run --disk-read 1M/s -- true
