@@ -22,7 +22,7 @@ struct driver_engine {
 	const char *name;
 	int (*drive)(struct driver *d, struct cordon_error *err);
 	/* DRIVER ENGINE --probe: prints its version. DRIVER ENGINE --remove OWNER: what a killed driver left. DRIVER ENGINE
-	 * --sweep: what all of them left. Runtimes have the last one only. */
+	 * --sweep: what all of them left. Runtimes have the last two only. */
 	int (*aside)(struct driver *d, const char *what, const char *owner, struct cordon_error *err);
 };
 extern const struct driver_engine driver_engines[];

@@ -343,11 +343,16 @@ int oci_aside(struct driver *d, const char *what, const char *owner, struct cord
 {
 	char top[256];
 
-	(void)owner;
-	if (strcmp(what, "--sweep") != 0)
+	bool removes = strcmp(what, "--remove") == 0 && owner && spec_is_owner(owner);
+
+	if (!removes && strcmp(what, "--sweep") != 0)
 		return cordon_fail(err, CORDON_INVALID, 0, "no such errand");
 	find_top(d, top, sizeof(top));
-	if (access(top, F_OK) == 0 && make_top(top) == 0)
+	if (access(top, F_OK) < 0 || make_top(top) < 0)
+		return 0;
+	if (removes)
+		sweep_one(d, top, owner);
+	else
 		(void)sweep_all(d, top, false);
 	return 0;
 }
