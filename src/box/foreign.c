@@ -612,7 +612,9 @@ void foreign_run(struct cordon_plan *plan, const struct keeper_fds *fds, const c
 	foreign_net_done(&f); /* after the box: it carried to the end */
 	fd_close(&f.files);
 	fd_close(&f.feeding);
-	/* The container of a daemon, and a runtime's directory, outlive a driver that was killed. */
+	/* The container of a daemon, and a runtime's, outlive a driver that was killed. One that is paused hears nobody, not even its runtime. */
+	if (f.driver_died && plan->engine->makes_root)
+		cgroup_end_named(&plan->cgroup, owner);
 	if (f.driver_died)
 		(void)engine_errand(plan->driver, plan->engine->name, "--remove", owner, REMOVE_MS, NULL);
 	prepare_done(&f.prepared);

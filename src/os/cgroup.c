@@ -349,7 +349,7 @@ int cgroup_destroy(struct cgroup *cg)
 	return r;
 }
 
-static void sweep_orphan(const struct cgroup_host *host, const char *name)
+void cgroup_end_named(const struct cgroup_host *host, const char *name)
 {
 	struct cgroup cg = CGROUP_INIT;
 	char path[PATH_SIZE];
@@ -381,7 +381,7 @@ void cgroup_sweep(const struct cgroup_host *host, unsigned living)
 	dir = opendir(parent);
 	while (dir && (entry = readdir(dir)))
 		if (entry->d_type == DT_DIR && owner_is_orphan(entry->d_name))
-			sweep_orphan(host, entry->d_name);
+			cgroup_end_named(host, entry->d_name);
 	if (dir)
 		closedir(dir);
 }

@@ -91,6 +91,8 @@ uint64_t cgroup_read_cpu_us(const struct cgroup *cg); /* cheap, for polling; 0 w
 int cgroup_destroy(struct cgroup *cg);
 /* The same by name: what front and keeper do for each other. */
 int cgroup_destroy_named(const struct cgroup_host *host, const char *name);
+/* With whoever is in it. */
+void cgroup_end_named(const struct cgroup_host *host, const char *name);
 /* Removes orphans' directories (owner_is_orphan), killing what is in them first. */
 void cgroup_sweep(const struct cgroup_host *host,
 		  unsigned living); /* living: how many groups the caller knows to be alive */
