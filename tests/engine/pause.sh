@@ -1,5 +1,6 @@
 #!/bin/bash
-# Pausing boxes of other engines that live at bad moments, as tests/life/pause.sh does: pause.sh [docker|podman|runsc…]; docker and runsc unless told.
+# Pausing boxes of other engines that live at bad moments, as tests/life/pause.sh does: pause.sh [docker|podman|runsc…]. Unless told: docker, and of runsc,
+# which is slow and paused as crun is, only that nobody stays frozen.
 . "$(dirname "$0")/../lib.sh"
 . "$(dirname "$0")/../life/lib.sh"
 . "$(dirname "$0")/daemon.sh"
@@ -8,7 +9,8 @@ need_root
 need python3 curl
 . "$(dirname "$0")/../life/living_lib.sh"
 
-[ $# != 0 ] || set -- docker runsc
+runsc=paused
+[ $# != 0 ] || { set -- docker runsc && runsc=frozen; }
 for engine; do
 	program=$engine
 	[ "$engine" != docker ] || program=dockerd
@@ -24,7 +26,7 @@ for engine; do
 		podman_start "$WORK" || { skip podman "podman does not start here: $(tail -n 3 "$WORK/podman.log")"; continue; }
 		LIVING_ROOT=image:$DAEMON_IMAGE paused podman cordon-engine-d
 		;;
-	*) paused "$engine" cordon-engine ;;
+	*) $runsc "$engine" cordon-engine ;;
 	esac
 done
 done_testing

@@ -58,10 +58,14 @@ hold() {
 	pids=$(descendants "$holder")
 	[ "$(echo "$pids" | wc -l)" -ge 2 ] && pass "$1: control: a box is held" || fail "$1: control: a box is held" "$pids"
 }
-# paused ENGINE [DRIVER]: pauses at bad moments; and kill -9 of who holds a job that is paused, of its keeper, of the driver.
+# paused ENGINE [DRIVER]: pauses at bad moments, and what frozen does.
 paused() {
-	local victim
 	MODE=pauses suite "$1"
+	frozen "$@"
+}
+# frozen ENGINE [DRIVER]: kill -9 of who holds a job that is paused, of its keeper, of the driver.
+frozen() {
+	local victim
 	alone
 	for victim in holder keeper ${2:-}; do
 		hold "$1" frozen || break
