@@ -31,7 +31,7 @@ WORK=$(realpath "$WORK")
 chmod 755 "$WORK" # so that no mode does what a wall should
 # Under an engine $CORDON is a script that asks for it in every run, however a test starts one; a policy that names none is extended by one that does.
 case $CORDON in */.command) CORDON=$CORDON_PROGRAM ;; esac # a test that starts itself again
-export CORDON_PROGRAM=$CORDON
+export CORDON_PROGRAM=$CORDON CORDON_TEST=$$
 if [ -n "$ENGINE" ]; then
 	CORDON=$WORK/.command
 	cat >"$CORDON" <<-'END'
@@ -48,8 +48,8 @@ if [ -n "$ENGINE" ]; then
 			--policy)
 				grep -qs '^engine:' "$2" && engine='' image='' certs=''
 				if [ -n "$engine" ] && [ -f "$2" ]; then
-					made=$(mktemp "${0%/*}/.policy.XXXXXX")
-					chmod 644 "$made"
+					# Without it every check that something is refused would hold: the test ends, and has failed.
+					made=$(mktemp "${0%/*}/.policy.XXXXXX") && chmod 644 "$made" || { kill -TERM "$CORDON_TEST"; exit 125; }
 					printf 'version: 1\nextends: "%s"\nengine: %s\n%s\n' "$(realpath "$2")" "$engine" "${image:+files: {root: \"image:$image\"\}}" >"$made"
 					set -- "$1" "$made" "${@:3}"
 					image=''

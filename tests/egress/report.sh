@@ -104,7 +104,7 @@ touch "$WORK/shared/end"
 wait $pid
 expect "and is served" status=success $'stdout=ok GET /x\n'
 # also with the last thing that it does
-for how in SOCK_STREAM:80 SOCK_STREAM:443 SOCK_DGRAM:53 SOCK_DGRAM:99; do
+for how in SOCK_STREAM:80 SOCK_STREAM:443 SOCK_STREAM:81 SOCK_DGRAM:53 SOCK_DGRAM:99; do
 	result --allow api.example.com -- python3 -c '
 import os, socket, sys
 kind, port = sys.argv[1].split(":")

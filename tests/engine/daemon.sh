@@ -13,7 +13,7 @@ image_tar() {
 		programs=(/usr/bin/{curl,wget,git,openssl,node,npm,perl,java,python3} /usr/lib/python3/dist-packages/pip/__init__.py)
 	fi
 	if [ ! -s "$tar" ]; then
-		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX")
+		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX") || return 1 # without one we would write into the host's root
 		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" "${programs[@]}" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
 		rm -rf "$dir"
 	fi
@@ -23,7 +23,7 @@ image_tar() {
 # busybox_tar FILE: another image, of busybox alone, for who has little time.
 busybox_tar() {
 	local dir name
-	dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX")
+	dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX") || return 1 # without one we would write into the host's root
 	chmod 755 "$dir"
 	mkdir "$dir"/{bin,etc,home,proc,sys,dev,run,tmp}
 	cp /bin/busybox "$dir/bin/"
