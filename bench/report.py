@@ -249,13 +249,27 @@ def held(user):
         target(f"MB of egress with 1,000 connections, as {user}", memory["tcp"]["rss_mb"], 32)
 
 
+def more_ms(part, times, command, without):
+    both = times[without].keys() & times[command].keys()
+    more = statistics.median(times[command][r] - times[without][r] for r in both)
+    results[part][command]["more_ms"] = more
+    return more
+
+
 def network(user):
-    times = compare("network-" + user, f"Start of `true` with a network that is not used, as {user}", ("none",))
+    part = "network-" + user
+    times = compare(part, f"Start of `true` with a network that is not used, as {user}", ("none",))
     if "none" in times and "network" in times:
-        both = times["none"].keys() & times["network"].keys()
-        more = statistics.median(times["network"][r] - times["none"][r] for r in both)
-        results["network-" + user]["network"]["more_ms"] = more
-        target(f"ms that a network adds, as {user}", more, 2)
+        target(f"ms that a network adds, as {user}", more_ms(part, times, "network", "none"), 2)
+
+
+def use(user):
+    part = "use-" + user
+    times = compare(part, f"A payload that asks for a name, which is refused, as {user}", ("none-shell", "none-python"))
+    for command in ("shell", "python"):
+        if command in times and "none-" + command in times:
+            say(f"{command}: {more_ms(part, times, command, 'none-' + command):.1f} ms more than without a network")
+            say()
 
 
 # ---- where the time goes ----
@@ -422,6 +436,7 @@ for who in ("root", "user"):
     connect(who)
     held(who)
     network(who)
+    use(who)
 compare("oci-root", "OCI runtimes around a static `true`, as root", ("bare", "cordon"))
 engines()
 living()

@@ -118,6 +118,18 @@ wall_start() {
 	measure "network-$suffix" -n "$rounds"
 }
 
+# Boxes whose payload asks for a name, which is refused: as its first act, and as soon as an interpreter is there.
+wall_use() {
+	local shell='getent hosts refused.example; :' python='import socket
+try: socket.getaddrinfo("refused.example", 80)
+except OSError: pass'
+	add none-shell "$cordon" run --quiet --net none -- sh -c "$shell"
+	add shell "$cordon" run --quiet --allow example.com -- sh -c "$shell"
+	add none-python "$cordon" run --quiet --net none -- /usr/bin/python3 -c "$python"
+	add python "$cordon" run --quiet --allow example.com -- /usr/bin/python3 -c "$python"
+	measure "use-$suffix" -n "$rounds"
+}
+
 wall() {
 	local outside=("${as[@]}") box=("$cordon" run --memory 2G --pids 512 --timeout 10m --cpu-time 10m --cpus "$(nproc)" --ro "$work/wire:/wire")
 	wall_up || return
@@ -127,4 +139,5 @@ wall() {
 	wall_held
 	as=("${outside[@]}")
 	wall_start
+	wall_use
 }

@@ -1,5 +1,6 @@
 /*
- * The keeper's hold on the egress process: started when the box first wants something of the network (beside init where TLS is looked into), fed
+ * The keeper's hold on the egress process: started when the box first wants something of the network or has run for a
+ * moment (beside init where TLS is looked into, and beside other engines), fed
  * with the box's sockets by the payload's child, ended with the box. The capture socket is its lifeline: keeper, init and the child hold one
  * end, and when the last is closed egress goes. Until it is started the sockets wait in `theirs`; the keeper learns from `wanted` that there is
  * something in one of them, and reads none.

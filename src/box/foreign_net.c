@@ -9,8 +9,8 @@
  *	linked   an ordinary user's container of root's daemon: init lays the link from its side, to a gateway in a user namespace of the
  *	         caller's (foreign_link.c). It has the right to before there is a payload, and none after.
  *
- * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts when it
- * is wanted; first of all where TLS is looked into, since its certificate goes into the root. Runs in the keeper, with the caller's rights.
+ * The sockets go to egress, the namespace to the keeper, and the maker ends before there is a payload. Egress starts
+ * first of all: engines take long enough. Runs in the keeper, with the caller's rights.
  */
 #include "box/foreign_state.h"
 
@@ -50,7 +50,7 @@ static int make(const struct foreign *f, const struct foreign_link_to *init, str
 					      .settings = -1,
 					      .elsewhere = -1,
 					      .to = f->net.egress.capture,
-					      .wanted = f->net.egress.wanted,
+					      .wanted = -1,
 					      .link = init ? foreign_link_ask : NULL,
 					      .arg = (void *)(uintptr_t)init };
 
@@ -169,7 +169,7 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 	if (egress_prepare(&n->egress, f->plan, err) < 0)
 		return -1;
 	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
-	if (f->plan->network.intercepts && egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
+	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
 		return -1;
 	if (plan_engine_network(f->plan) != ENGINE_NETWORK_GIVEN)
 		return 0;
@@ -255,16 +255,12 @@ void foreign_net_explain(struct foreign *f, struct cordon_error *err)
 		*err = said;
 }
 
-/* It is wanted, or it has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
+/* It has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
 void foreign_net_turn(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
-	bool served = false;
+	bool served = egress_failed(&f->net.egress, &err);
 
-	if (egress_is_started(&f->net.egress))
-		served = egress_failed(&f->net.egress, &err);
-	else if (egress_start(&f->net.egress, f->plan, f->fds->events, &err) == 0)
-		return;
 	foreign_note(f, &err);
 	f->lost = err;
 	if ((served && f->report->started) || f->is_open)

@@ -127,7 +127,7 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err);
 int foreign_net_made(struct foreign *f, struct cordon_error *err);
 int foreign_net_enter(struct foreign *f, struct cordon_error *err);    /* once init is there, before its job */
 void foreign_net_explain(struct foreign *f, struct cordon_error *err); /* a failure to start: egress knows better why */
-void foreign_net_turn(struct foreign *f);                              /* egress is wanted, or gone */
+void foreign_net_turn(struct foreign *f);                              /* egress is gone */
 void foreign_net_done(struct foreign *f);
 
 /* foreign_tty.c: nothing where the plan has no terminal */

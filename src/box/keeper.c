@@ -37,6 +37,7 @@ enum {
 	DESCEND_MS = 5000,
 	COLLECT_MS = 120000, /* copying out */
 	LATER_US = 20000,    /* a run that lasts this long gets its CPU share and disk rates on v1 */
+	EGRESS_US = 2000,    /* and one that lasts this long its egress, if it did not want it before */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
 	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
 	MEDIATED_US = 100000,
@@ -118,6 +119,8 @@ void keeper_hear(struct keeper *k)
 		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
 		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && !k->is_open)
 			k->later_us = k->started_us + LATER_US;
+		if (k->egress.wanted >= 0)
+			k->egress_us = k->started_us + EGRESS_US;
 		for (int sig = 1; k->early_signals && sig <= 64; sig++)
 			if (k->early_signals & 1ULL << (sig - 1))
 				pass_signal(k, sig);
@@ -304,12 +307,13 @@ static void on_later(struct keeper *k)
 	keeper_end(k);
 }
 
-/* It is wanted, or it has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
+/* It is wanted, or time has come, or it has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
 static void on_egress(struct keeper *k)
 {
 	struct cordon_error err = { 0 };
 	bool served = false;
 
+	k->egress_us = UINT64_MAX;
 	if (egress_is_started(&k->egress))
 		served = egress_failed(&k->egress, &err);
 	else if (egress_start(&k->egress, k->plan, k->fds->events, &err) == 0)
@@ -334,6 +338,8 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 		at = k->guard_us;
 	if (!k->ending && k->later_us < at)
 		at = k->later_us;
+	if (!k->ending && k->egress_us < at)
+		at = k->egress_us;
 	if (at <= now)
 		return 0;
 	at = (at - now + 999) / 1000;
@@ -371,6 +377,8 @@ bool keeper_turn(struct keeper *k)
 		return false;
 	if (!k->ending && now >= k->later_us)
 		on_later(k);
+	if (!k->ending && now >= k->egress_us)
+		on_egress(k);
 	if (k->paused_us)
 		return true; /* time stands still */
 	if (now >= k->deadline_us)
@@ -519,6 +527,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .prepared = PREPARED_INIT,
 			    .deadline_us = UINT64_MAX,
 			    .later_us = UINT64_MAX,
+			    .egress_us = UINT64_MAX,
 			    .wall_time_ms = plan->limits.wall_time_ms };
 	int begun = keeper_begin(plan, fds, &k.report.error), r;
 	bool has_egress;

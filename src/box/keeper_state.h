@@ -19,8 +19,8 @@ struct keeper {
 	struct egress_process egress;
 	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
 	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, later_us, denied, mediated,
-		mediated_us;
+	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, later_us, egress_us, denied,
+		mediated, mediated_us;
 	bool ending, done, front_gone, swept;
 	uint64_t wall_time_ms;  /* of the job */
 	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */

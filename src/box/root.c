@@ -580,9 +580,15 @@ static int root_runtime_places(struct root *r)
 {
 	static const char *const dirs[] = { "proc", "dev", ".cordon" };
 
-	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-		if (mkdirat(r->fd, dirs[i], 0755) < 0)
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+		if (mkdirat(r->fd, dirs[i], 0755) == 0)
+			continue;
+		if (errno != EEXIST)
 			return root_fail(r, errno, "make", dirs[i]);
+		cordon_fail(r->err, CORDON_DENIED, 0,
+			    "the root file system has a '/%s' of its own, where init is to lie", dirs[i]);
+		return fail_hint(r->err, "take '%s' out of '%s', or use --engine native", dirs[i], r->plan->root);
+	}
 	if (mknodat(r->fd, ".cordon/init", S_IFREG | 0444, 0) < 0)
 		return root_fail(r, errno, "make", ".cordon/init");
 	return root_restrict(r);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What a box tried is in its result: names, connections, bytes, refusals with what would allow them. Without a network there is nothing of all this,
-# not even a process, and neither is there as long as nothing is wanted of it.
+# not even a process.
 . "$(dirname "$0")/lib.sh"
 
 result --allow api.example.com:443 --allow nx.example.com:443 -- bash -c '
@@ -87,36 +87,49 @@ touch "$WORK/shared/go"
 wait $pid
 expect "and has no network in its result" 'network=~^(\[\]|)$' 'denials=[]'
 
-# ---- started when it is wanted ----
+# ---- started when it is wanted, or when the run lasts ----
 mkdir -p "$WORK/shared" && rm -f "$WORK/shared/"*
 box --json --allow api.example.com --rw "$WORK/shared:/tmp/shared" -- bash -c '
-	touch /tmp/shared/up; until [ -e /tmp/shared/go ]; do sleep 0.05; done; curl -sS -m 5 https://api.example.com/x; touch /tmp/shared/done; until [ -e /tmp/shared/end ]; do sleep 0.05; done' \
-	>"$WORK/.result" 2>"$WORK/.result.err" &
+	touch /tmp/shared/up; until [ -e /tmp/shared/go ]; do sleep 0.05; done; curl -sS -m 5 https://api.example.com/x' >"$WORK/.result" 2>"$WORK/.result.err" &
 pid=$!
 chmod 777 "$WORK/shared"
 until_true 20 test -e "$WORK/shared/up"
-sleep 0.2
-is "$(egress_of $pid)" "" "who wants nothing of the network has no such process, either"
+egress_is_up() { [ -n "$(egress_of $pid)" ]; }
+until_true 20 egress_is_up
+like "$(egress_of $pid)" '^[0-9]+$' "a run that lasts has it before it wants something"
 touch "$WORK/shared/go"
-until_true 20 test -e "$WORK/shared/done"
-like "$(egress_of $pid)" '^[0-9]+$' "control: who does, has"
-touch "$WORK/shared/end"
 wait $pid
 expect "and is served" status=success $'stdout=ok GET /x\n'
-# also with the last thing that it does
-for how in SOCK_STREAM:80 SOCK_STREAM:443 SOCK_STREAM:81 SOCK_DGRAM:53 SOCK_DGRAM:99; do
-	result --allow api.example.com -- python3 -c '
-import os, socket, sys
-kind, port = sys.argv[1].split(":")
-s = socket.socket(socket.AF_INET, getattr(socket, kind))
-s.setblocking(False)
-s.connect_ex(("192.0.2.77", int(port)))
-if kind == "SOCK_DGRAM":
-    s.send(b"\1\2\1\0\0\1\0\0\0\0\0\0\4evil\7example\0\0\1\0\1")
-os.kill(os.getpid(), 9)' "$how"
+# also who is gone before it is there
+cc -O2 -static -o "$WORK/last" -x c - <<'END'
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	static const char question[] = "\1\2\1\0\0\1\0\0\0\0\0\0\4evil\7example\0\0\1\0\1";
+	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(argc == 3 ? atoi(argv[2]) : 0) };
+	int udp = strcmp(argv[1], "udp") == 0, fd = socket(AF_INET, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK, 0);
+
+	inet_pton(AF_INET, "192.0.2.77", &to.sin_addr);
+	connect(fd, (struct sockaddr *)&to, sizeof(to));
+	if (udp)
+		send(fd, question, sizeof(question) - 1, 0);
+	return kill(getpid(), SIGKILL);
+}
+END
+chmod 755 "$WORK/last"
+for how in "tcp 80" "tcp 443" "tcp 81" "udp 53" "udp 99"; do
+	# shellcheck disable=SC2086 # two words
+	result --allow api.example.com --ro "$WORK/last:/tmp/last" -- /tmp/last $how
 	case $how in
-	*:53) like "$(field network)" '"kind": "dns", "decision": "refused", "host": "evil.example"' "a question that nobody waits for is told" ;;
-	*) like "$(field network)" "192.0.2.77\", .*\"port\": ${how#*:}," "$how: an attempt that nobody waits for is told" ;;
+	*53) like "$(field network)" '"kind": "dns", "decision": "refused", "host": "evil.example"' "a question that nobody waits for is told" ;;
+	*) like "$(field network)" "192.0.2.77\", .*\"port\": ${how#* }," "$how: an attempt that nobody waits for is told" ;;
 	esac
 done
 status 125 "level process has no network to give" "${UNCAP[@]}" "$CORDON" run --level process --allow api.example.com -- true

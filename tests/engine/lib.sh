@@ -209,6 +209,15 @@ refusals() {
 	is "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --json -- true | json engine)" "$ENGINE" "as JSON, too"
 }
 
+# A link to one place for who mounts, to another for who executes.
+own_place() {
+	mkdir -p "$WORK/itsown/usr" "$WORK/itsown/theirs"
+	status 127 "control: a root file system without programs" box --root "$WORK/itsown" -- theirs
+	ln -s /proc/self/cwd/theirs "$WORK/itsown/.cordon"
+	status 126 "one with a link where init is to lie is refused" box --root "$WORK/itsown" -- theirs
+	like "$ERR" "'/.cordon' of its own" "which is said"
+}
+
 disk() {
 	result --storage disk --disk 32M -- sh -c 'head -c 1M /dev/zero >~/x; head -c 80M /dev/zero >~/y; sleep 3; exit 5'
 	is "$(field status) $(field limit)" "resource_exceeded disk" "files on disk are bounded"
@@ -226,6 +235,7 @@ oci() { # RUNTIME
 	statuses
 	files
 	! gvisor || by_name
+	own_place
 	rights
 	disk
 	refusals

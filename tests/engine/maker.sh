@@ -21,24 +21,32 @@ def children(pid):
         return []
 
 
-for _ in range(20):  # it lives for milliseconds: again, until it was stopped in time
+def name_of(pid):
+    try:
+        return open(f"/proc/{pid}/comm").read().strip()
+    except OSError:
+        return None
+
+
+def is_maker(pid):
+    return name_of(pid) == "cordon-gateway"
+
+
+for _ in range(40):  # it lives for milliseconds: again, until it was stopped in time
     run = subprocess.Popen([cordon, "run", "--engine", "crun", "--allow", "example.com", "--", "true"], stderr=subprocess.PIPE)
     keeper, maker = None, None
     end = time.monotonic() + 5
     while not maker and time.monotonic() < end and run.poll() is None:
         keeper = keeper or next(iter(children(run.pid)), None)
-        maker = keeper and next(iter(children(keeper)), None)
+        maker = keeper and next(filter(is_maker, children(keeper)), None)
     try:
         os.kill(maker, signal.SIGSTOP)
     except (OSError, TypeError):
         run.communicate()
         continue
     time.sleep(0.3)
-    try:
-        name = open(f"/proc/{maker}/comm").read().strip()
-    except OSError:
-        name = None
-    if name in ("cordon-gateway", "cordon-keeper") and run.poll() is None and len(children(keeper)) == 1:
+    others = {name_of(c) for c in children(keeper) if c != maker}
+    if is_maker(maker) and run.poll() is None and others == {"cordon-egress"}:
         break
     try:
         os.kill(maker, signal.SIGCONT)
