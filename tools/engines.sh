@@ -18,6 +18,7 @@ if [ "${1:-}" = --tests ]; then
 	printf '%s\n' "${tests[@]}"
 	exit
 fi
+make -s all probe $(command -v go >/dev/null && echo build/get-go) >/dev/null || exit 1 # what the tests run
 # In a mount namespace of our own, private but for cordon's state: what a box is made of is there, for a daemon out here, when a test has another namespace yet.
 if [ -z "${ENGINES_APART:-}" ]; then
 	exec env ENGINES_APART=1 unshare --mount --propagation private "$PWD/tools/engines.sh" "$@"
