@@ -181,8 +181,6 @@ static int check_places(const struct cordon_plan *plan, struct cordon_error *err
 	return 0;
 }
 
-/* A namespace of the host's own, which takes root to make; what an ordinary user's runtime makes is entered. gVisor looks at its namespace when
- * it starts, and that would be too late. */
 char *engine_directory(uid_t uid)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -193,6 +191,8 @@ char *engine_directory(uid_t uid)
 					    : str_printf("/tmp/cordon-engine-%u", (unsigned)uid);
 }
 
+/* A namespace of the host's own, which takes root to make; what an ordinary user's runtime makes is entered. gVisor looks at its namespace when
+ * it starts, and that would be too late. */
 enum engine_network engine_network(const struct engine *e, bool as_root)
 {
 	if (e->network != ENGINE_NETWORK_GIVEN || as_root)
