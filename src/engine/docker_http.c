@@ -25,7 +25,7 @@ static void default_socket(const struct driver *d, char *buf, size_t size)
 	bool is_podman = strcmp(d->engine, "podman") == 0;
 
 	snprintf(buf, size, "%s", is_podman ? "/run/podman/podman.sock" : "/var/run/docker.sock");
-	if (geteuid() == 0 || !runtime || access(buf, R_OK | W_OK) == 0)
+	if (geteuid() == 0 || !runtime || *runtime != '/' || access(buf, R_OK | W_OK) == 0)
 		return;
 	snprintf(buf, size, "%s/%s", runtime, is_podman ? "podman/podman.sock" : "docker.sock");
 }

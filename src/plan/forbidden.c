@@ -54,6 +54,9 @@ static const char *const home_names[] = {
 static const char *const socket_variables[] = { "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST",
 						"CONTAINER_HOST", NULL };
 
+/* In the caller's own runtime directory: where an engine listens when no variable says where, and its directories with further sockets. */
+static const char *const runtime_names[] = { "docker.sock", "docker", "podman", NULL };
+
 struct check {
 	const char *path; /* the real path of what is to be mounted */
 	int fd;
@@ -243,6 +246,24 @@ static int check_sockets(const struct check *c)
 	return 0;
 }
 
+static int check_runtime(const struct check *c)
+{
+	const char *value = secure_getenv("XDG_RUNTIME_DIR");
+	auto_free char *dir = value && value[0] == '/' ? path_clean(NULL, value) : NULL;
+
+	if (value && value[0] == '/' && !dir)
+		return fail_memory(c->err);
+	for (const char *const *name = runtime_names; dir && *name; name++) {
+		auto_free char *path = str_printf("%s/%s", strcmp(dir, "/") == 0 ? "" : dir, *name);
+
+		if (!path)
+			return fail_memory(c->err);
+		if (check_path(c, path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* What boxes are made of: who could write there would be in the next one, or lead cordon elsewhere. */
 static int check_own(const struct check *c)
 {
@@ -272,7 +293,7 @@ static int check_all(const struct check *c, const struct strv *extra)
 		return -1;
 	if (check_own(c) < 0 || check_home_directory(c) < 0 || check_accounts(c) < 0)
 		return -1;
-	return check_sockets(c);
+	return check_runtime(c) < 0 ? -1 : check_sockets(c);
 }
 
 int forbidden_check(int fd, const char *path, const struct strv *extra, struct cordon_error *err)

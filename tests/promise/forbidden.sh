@@ -102,6 +102,26 @@ if [ "$ME" = user ]; then
 	status 0 "control: something beside them" box --ro "$WORK/runtime/other${dest:+:$dest}" -- true
 	unset XDG_RUNTIME_DIR
 fi
+# Where an engine listens when no variable says so, whether it does yet or not.
+mkdir -p "$WORK/usual/podman" "$WORK/usual/docker/containerd" "$WORK/usual/other" "$WORK/holds/usual"
+for path in usual usual/podman usual/docker usual/docker/containerd holds holds/usual; do
+	status 0 "control: $path is like any other" box --ro "$WORK/$path${dest:+:$dest}" -- true
+done
+also=docker was=${XDG_RUNTIME_DIR:-}
+[ "$ME" = root ] || also='docker|cordon' # an ordinary user's own directories are there, too, and named first
+export XDG_RUNTIME_DIR=$WORK/usual
+touch "$WORK/usual/docker.sock" "$WORK/usual/podman/podman.sock"
+ln -s usual "$WORK/usual-link"
+for path in usual usual/docker.sock usual-link usual-link/docker.sock usual/docker/containerd; do refuse "$WORK/$path" "$WORK/usual/($also)"; done
+for path in usual/podman usual/podman/podman.sock usual-link/podman; do refuse "$WORK/$path" "$WORK/usual/podman"; done
+rm "$WORK/usual/docker.sock"
+rmdir "$WORK/usual/docker/containerd" "$WORK/usual/docker"
+refuse "$WORK/usual" "$WORK/usual/($also)"
+status 0 "control: something beside them" box --ro "$WORK/usual/other${dest:+:$dest}" -- true
+XDG_RUNTIME_DIR=$WORK/holds/usual
+for path in holds holds/usual; do refuse "$WORK/$path" "$WORK/holds/usual/"; done
+unset XDG_RUNTIME_DIR
+[ -z "$was" ] || export XDG_RUNTIME_DIR="$was"
 
 # Bind mounts of a secret are the secret.
 if [ "$ME" = root ] && [ "$LEVEL" = container ]; then
