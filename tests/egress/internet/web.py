@@ -141,7 +141,9 @@ def redirect(r, body):
 def secret_echo(r, body):
     value = r.header("authorization") + r.header("x-api-key")
     plain = value.removeprefix("Bearer ")
-    text = f"plain={value} query={r.target} percent={urllib.parse.quote(plain, safe='')} base64={base64.b64encode(plain.encode()).decode()}\n"
+    text = f"plain={value} query={r.target} percent={urllib.parse.quote(plain, safe='')} base64={base64.b64encode(plain.encode()).decode()}"
+    slash = chr(92) + "/"
+    text += f" json={plain.replace('/', slash)} basic={base64.b64encode(b'x:' + plain.encode()).decode()} {base64.b64encode(b'me+:' + plain.encode()).decode()}\n"
     if "gzip" in r.query:
         r.reply(gzip.compress(text.encode()), headers=[("Content-Encoding", "gzip")])
     elif "chunked" in r.query:  # a value that is cut in two
