@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ASK_MS = 3000, PROBE_MS = 8000 };
+enum { ASK_MS = 3000, PROBE_MS = 8000 }; /* a driver that hears nothing says so before */
 
 /* The first line of `PROGRAM --version` has it: "crun version 1.8.1". */
 static void ask_version(const char *program, char *ret, size_t size)
@@ -77,7 +77,8 @@ static void probe_daemon(const struct engine *e, const char *driver, struct engi
 		snprintf(ret->detail, sizeof(ret->detail), "%s: %.250s", e->about,
 			 said && *said ? said : "it does not answer");
 	if (!ret->works)
-		snprintf(ret->remedy, sizeof(ret->remedy), "%.200s", hint ? hint : "");
+		snprintf(ret->remedy, sizeof(ret->remedy), "%.200s",
+			 hint && *hint ? hint : "look at its log; restarting it may help");
 }
 
 static void probe_one(const struct engine *e, struct engine_finding *ret)

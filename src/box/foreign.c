@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 enum {
-	SETUP_MS = 60000,    /* for an engine that hangs */
 	END_MS = 3000,       /* from END to EXITED, before the container is killed */
 	FORCE_MS = 10000,    /* and until it is tried harder */
 	COLLECT_MS = 120000, /* copying out */
@@ -99,6 +98,22 @@ static void cut_off(struct foreign *f)
 		fd_close(&f->stream);
 }
 
+/* The driver would have said what hangs: it does so itself, or what it started. */
+static void explain_silence(const struct foreign *f, struct cordon_error *err)
+{
+	const struct engine *e = f->plan->engine;
+
+	cordon_fail(err, CORDON_SYSTEM, 0,
+		    f->is_created ? "the container of %s runs, and says nothing" : "%s did not build the box in time",
+		    e->name);
+	if (e->makes_root)
+		(void)fail_hint(err, "this host is overloaded, or %s hangs: look for its processes, and try again",
+				e->name);
+	else
+		(void)fail_hint(err, "look at the log of %s; restarting it may help", e->name);
+	(void)fail_step(err, "engine");
+}
+
 static void on_deadline(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
@@ -112,8 +127,7 @@ static void on_deadline(struct foreign *f)
 		return;
 	}
 	if (!f->report->started) {
-		cordon_fail(&err, CORDON_SYSTEM, ETIMEDOUT, "building the box with %s", f->plan->engine->name);
-		(void)fail_step(&err, "engine");
+		explain_silence(f, &err);
 		foreign_note(f, &err);
 		foreign_end(f);
 		return;
@@ -276,7 +290,7 @@ static void from_driver(struct foreign *f)
 		else
 			foreign_note(f, &p.failed.error);
 	} else if (p.type == ENGINE_PROGRESS && n == (ssize_t)sizeof(p.progress) && !f->is_created && !f->ending) {
-		f->deadline_us = clock_us() + SETUP_MS * 1000ULL; /* it is slow, and alive */
+		f->deadline_us = clock_us() + ENGINE_SILENCE_MS * 1000ULL; /* it is slow, and alive */
 		tell_progress(f, &p.progress);
 	}
 }
@@ -519,7 +533,7 @@ static void turn(struct foreign *f)
 	else if (f->report->started && !f->ending && now >= f->cpu_check_us)
 		foreign_ask_numbers(f);
 	if ((fds[1].revents & POLLOUT) && f->copy.is_on && !f->ending)
-		f->deadline_us = now + SETUP_MS * 1000ULL; /* it takes what goes in */
+		f->deadline_us = now + ENGINE_SILENCE_MS * 1000ULL; /* it takes what goes in */
 	foreign_feed(f);
 	foreign_to_init(f);
 }
@@ -561,7 +575,7 @@ void foreign_miss_init(struct foreign *f)
 
 static void watch(struct foreign *f)
 {
-	f->deadline_us = clock_us() + SETUP_MS * 1000ULL;
+	f->deadline_us = clock_us() + ENGINE_SILENCE_MS * 1000ULL;
 	while (f->driver >= 0 || f->stream >= 0 || foreign_is_full(f)) {
 		turn(f);
 		if (f->report->started && !f->swept) {

@@ -7,6 +7,7 @@
  */
 #include "engine/docker.h"
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/owner.h"
 #include "base/str.h"
@@ -28,7 +29,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REMOVE_TRIES = 20, REMOVE_MS = 500, PODMAN_PROCESSES = 32768 /* what its service leaves itself */ };
+enum {
+	REMOVE_TRIES = 20,
+	REMOVE_MS = 500,
+	SWEEP_MS = 20000,         /* without an answer to it there may still be one to what matters */
+	PODMAN_PROCESSES = 32768, /* what its service leaves itself */
+};
 
 struct docker {
 	struct docker_relay relay; /* first: on_request gets it */
@@ -117,7 +123,8 @@ static void undo(struct docker *k)
 
 	docker_relay_done(&k->relay);
 	k->api.d->is_gone = true; /* nothing that the keeper says stops the removal */
-	for (int i = 0; k->was_created && i < REMOVE_TRIES; i++) {
+	k->api.until_us = clock_us() + ENGINE_REMOVE_MS * 1000ULL;
+	for (int i = 0; k->was_created && i < REMOVE_TRIES && clock_us() < k->api.until_us; i++) {
 		/* By name: what was being created when we were told to stop has no id yet. */
 		kill_init(k); /* first: the daemon may take its time */
 		if (docker_remove(&k->api, k->api.d->spec.owner) == 0)
@@ -240,9 +247,11 @@ static int create(struct docker *k, struct cordon_error *err)
 	if (!body)
 		return fail_memory(err);
 	r = try_create(k, body, &missing, err);
-	if (r < 0 && missing && s->pull)
-		r = docker_pull(&k->api, s->image, err) < 0 ? -1 : try_create(k, body, &missing, err);
-	else if (r < 0 && missing)
+	if (r < 0 && missing && s->pull) {
+		r = docker_pull(&k->api, s->image, err);
+		k->api.until_us = clock_us() + ENGINE_BUILD_MS * 1000ULL;
+		r = r < 0 ? -1 : try_create(k, body, &missing, err);
+	} else if (r < 0 && missing)
 		fail_hint(err, "load the image, or pull it with %s pull", k->api.d->engine);
 	json_decref(body);
 	return r;
@@ -293,13 +302,16 @@ static int start(struct docker *k, struct cordon_error *err)
 {
 	struct engine_created *c = &k->api.d->created;
 	const struct spec_limits *l = &k->api.d->spec.limits;
+	const uint64_t until_us = clock_us() + ENGINE_BUILD_MS * 1000ULL;
 	struct docker_state state = { 0 };
 	char path[160];
 
 	if (docker_open(&k->api, k->api.d, err) < 0)
 		return -1;
 	find_place(k->place);
+	k->api.until_us = clock_us() + SWEEP_MS * 1000ULL;
 	docker_sweep(&k->api);
+	k->api.until_us = until_us;
 	if (create(k, err) < 0)
 		return -1;
 	k->relay = (struct docker_relay){ .api = &k->api, .id = k->id };
@@ -308,6 +320,7 @@ static int start(struct docker *k, struct cordon_error *err)
 	    docker_do(&k->api, "POST", path, NULL, NULL, "start the container", err) < 0 ||
 	    ask_state(k, &state, err) < 0)
 		return -1;
+	k->api.until_us = 0;
 	if (k->api.is_local && state.pid > 0) {
 		k->init = (int)syscall(SYS_pidfd_open, state.pid, 0);
 		docker_group_open(&k->group, state.pid);

@@ -4,6 +4,7 @@
  */
 #include "engine/docker.h"
 
+#include "base/clock.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -15,7 +16,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 5000, ANSWER_MS = 60000, PULL_MS = 3600000, LINE_MAX_BYTES = 65536 };
+enum {
+	CONNECT_MS = 5000,
+	FIRST_MS = 6000, /* less than `cordon doctor` waits for */
+	ANSWER_MS = 60000,
+	PULL_MS = 3600000,
+	LINE_MAX_BYTES = 65536,
+};
 
 /* ---- where ---- */
 
@@ -68,7 +75,15 @@ struct sink {
 	struct str text;
 	bool is_pull, failed;
 	char error[DOCKER_TEXT_MAX];
+	struct engine_progress last; /* of a pull */
+	uint64_t told_us;
 };
+
+static void tell(struct sink *sink)
+{
+	sink->told_us = clock_us();
+	control_tell_progress(sink->d, &sink->last);
+}
 
 /* The lines of a pull are told as they come. */
 static void tell_lines(struct sink *sink)
@@ -79,12 +94,9 @@ static void tell_lines(struct sink *sink)
 		size_t len = (size_t)(end - sink->text.data) + 1;
 
 		if (!sink->failed) {
-			struct engine_progress progress;
-
-			if (docker_read_pull(sink->text.data, len, &progress, sink->error))
-				control_tell_progress(sink->d, &progress);
-			else
-				sink->failed = true;
+			sink->failed = !docker_read_pull(sink->text.data, len, &sink->last, sink->error);
+			if (!sink->failed)
+				tell(sink);
 		}
 		memmove(sink->text.data, sink->text.data + len, sink->text.len - len);
 		sink->text.len -= len;
@@ -114,10 +126,15 @@ bool docker_is_unwanted(const struct driver *d)
 	return n == 0 || (n == (ssize_t)sizeof(request) && request.type == ENGINE_KILL);
 }
 
+/* About once a second. A daemon may say nothing for minutes of a pull, and the keeper wants to hear that somebody is alive. */
 static int watch(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t e)
 {
+	struct sink *sink = arg;
+
 	(void)a, (void)b, (void)c, (void)e;
-	return docker_is_unwanted(arg);
+	if (sink->is_pull && clock_us() - sink->told_us >= ENGINE_ALIVE_MS * 1000ULL)
+		tell(sink);
+	return docker_is_unwanted(sink->d);
 }
 
 static void reach(const struct docker_api *api, CURL *curl, const char *path)
@@ -177,6 +194,15 @@ int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_
 
 static size_t take_header(char *data, size_t size, size_t n, void *arg);
 
+/* What is left of the time for all of it, where there is one. 0 would be no limit. */
+static long answer_ms(const struct docker_api *api)
+{
+	const uint64_t now_us = clock_us();
+	const uint64_t left_ms = api->until_us > now_us ? (api->until_us - now_us) / 1000 + 1 : 1;
+
+	return api->until_us && left_ms < ANSWER_MS ? (long)left_ms : ANSWER_MS;
+}
+
 static CURLcode perform(struct docker_api *api, const char *method, const char *path, const char *body, long limit_ms,
 			struct sink *sink)
 {
@@ -196,7 +222,7 @@ static CURLcode perform(struct docker_api *api, const char *method, const char *
 	curl_easy_setopt(curl, CURLOPT_WRITEDATA, sink);
 	curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
 	curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, watch);
-	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, api->d);
+	curl_easy_setopt(curl, CURLOPT_XFERINFODATA, sink);
 	if (api->is_first) {
 		curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
 		curl_easy_setopt(curl, CURLOPT_HEADERDATA, api);
@@ -216,7 +242,7 @@ int docker_ask(struct docker_api *api, const char *method, const char *path, con
 	*ret_answer = (struct docker_answer){ 0 };
 	if (body && !text)
 		return fail_memory(err);
-	code = perform(api, method, path, text, ANSWER_MS, &sink);
+	code = perform(api, method, path, text, answer_ms(api), &sink);
 	if (code == CURLE_OK) {
 		curl_easy_getinfo(api->curl, CURLINFO_RESPONSE_CODE, &ret_answer->status);
 		if (sink.text.len)
@@ -290,7 +316,7 @@ int docker_do(struct docker_api *api, const char *method, const char *path, cons
 
 int docker_pull(struct docker_api *api, const char *image, struct cordon_error *err)
 {
-	struct sink sink = { .d = api->d, .is_pull = true };
+	struct sink sink = { .d = api->d, .is_pull = true, .last.type = ENGINE_PROGRESS };
 	char *name = curl_easy_escape(api->curl, image, 0), path[768], why[DOCKER_TEXT_MAX];
 	/* Without a tag the daemon would take all there are. */
 	bool has_tag = strchr(image, '@') || (strrchr(image, ':') && !strchr(strrchr(image, ':'), '/'));
@@ -299,6 +325,8 @@ int docker_pull(struct docker_api *api, const char *image, struct cordon_error *
 
 	snprintf(path, sizeof(path), "/images/create?fromImage=%s%s", name ? name : "", has_tag ? "" : "&tag=latest");
 	curl_free(name);
+	snprintf(sink.last.text, sizeof(sink.last.text), "pulling %s", image);
+	tell(&sink);
 	code = perform(api, "POST", path, NULL, PULL_MS, &sink);
 	curl_easy_getinfo(api->curl, CURLINFO_RESPONSE_CODE, &status);
 	snprintf(why, sizeof(why), "%s", sink.failed ? sink.error : "");
@@ -349,7 +377,7 @@ static size_t take_header(char *data, size_t size, size_t n, void *arg)
 static int ping(struct docker_api *api, struct cordon_error *err)
 {
 	struct sink sink = { .d = api->d };
-	CURLcode code = perform(api, "GET", "/_ping", NULL, ANSWER_MS, &sink);
+	CURLcode code = perform(api, "GET", "/_ping", NULL, answer_ms(api), &sink);
 
 	str_done(&sink.text);
 	return code == CURLE_OK ? 0 : docker_fail_curl(api, code, err);
@@ -360,12 +388,14 @@ static int negotiate(struct docker_api *api, struct cordon_error *err)
 	bool ok;
 
 	api->is_first = true;
+	api->until_us = clock_us() + FIRST_MS * 1000ULL;
 	if (ping(api, err) < 0)
 		return -1;
 	api->is_first = false;
 	ok = api->version.version[0] && api->version.api[0];
 	if (!ok && ask_version(api, &ok, err) < 0)
 		return -1;
+	api->until_us = 0;
 	if (!ok)
 		return cordon_fail(err, CORDON_UNAVAILABLE, 0, "what answers at %s is not a daemon of %s",
 				   api->socket[0] ? api->socket : api->base, api->d->engine);

@@ -114,9 +114,12 @@ int docker_attach(struct docker_relay *relay, struct cordon_error *err)
 			    .curl = docker_handle(relay->api, "/"),
 			    .socket = CURL_SOCKET_BAD,
 			    .until_us = clock_us() + ATTACH_US };
+	const uint64_t all_us = relay->api->until_us;
 	char request[512], head[HEAD_MAX] = "";
 	CURLcode code;
 
+	if (all_us && all_us < a.until_us)
+		a.until_us = all_us;
 	relay->attached = a.curl;
 	if (!relay->attached)
 		return fail_memory(err);

@@ -46,6 +46,12 @@
 
 enum { ENGINE_FD_SPEC = 3, ENGINE_FD_STREAM = 4, ENGINE_FD_CONTROL = 5 };
 enum { ENGINE_SPEC_MAX = 1 << 20 };
+/*
+ * Patience with an engine that hangs. The driver of a daemon gives up first, since it knows who hangs and what helps: the container is built
+ * within BUILD, or given up and removed within REMOVE, and while an image is pulled something is told every ALIVE. A keeper that hears nothing
+ * for all of SILENCE ends the driver.
+ */
+enum { ENGINE_BUILD_MS = 60000, ENGINE_REMOVE_MS = 15000, ENGINE_ALIVE_MS = 10000, ENGINE_SILENCE_MS = 90000 };
 #define ENGINE_INIT_DIR "/.cordon"
 #define ENGINE_INIT_PATH ENGINE_INIT_DIR "/init"
 #define ENGINE_LABEL "cordon.owner" /* docker and podman: a container's label with the owner's name */

@@ -79,6 +79,8 @@ class Daemon:
         elif step == "inspect":
             pid = int(os.environ["FAKE_PID"]) if self.kind in ("pid", "mute") else 0
             peer.sendall(answer(200, json.dumps({"State": {"Running": True, "Pid": pid, "ExitCode": 0}}).encode()))
+        elif step == "ping" and self.step == "version":  # a head that does not tell who answers
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
         elif step in ("ping", "version", "stats"):
             peer.sendall(answer(200, b"{}"))
         else:
