@@ -222,6 +222,20 @@ def https(host, path="/", sni=None, port=443, timeout=5, headers="", method="GET
     return tried(go)
 
 
+def exchange(host, *texts, timeout=5):
+    """These over one connection with TLS that is verified, each when the one before it was answered; all that came back."""
+
+    def go():
+        out = b""
+        with socket.create_connection((host, 443), timeout=timeout) as raw, ssl.create_default_context().wrap_socket(raw, server_hostname=host) as s:
+            for i, text in enumerate(texts):
+                s.sendall(text.encode("latin-1"))
+                out += receive(s) if i == len(texts) - 1 else s.recv(65536)
+        return out.decode("latin-1") or "closed"
+
+    return tried(go)
+
+
 def websocket(host, path="/ws"):
     """Opens one, sends a word, and what comes back; or the first line of what came instead."""
     context = ssl.create_default_context()

@@ -36,7 +36,12 @@ for name in ["X-HTTP-Method-Override: DELETE", "X-Original-URL: /v2/x", "X-Rewri
 go("get to post", "/post/x")
 go("host", "/v1/x", server="files.example.com")
 go("host refused", "/v1/x", server="other.example.com")
-say("two", status(https("api.example.com", "/v1/x", headers="X: y\r\n\r\nGET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\n")))
+H = "Host: api.example.com\r\n"
+say("two", status(exchange("api.example.com", f"GET /v1/one HTTP/1.1\r\n{H}\r\n", f"GET /v1/two HTTP/1.1\r\n{H}Connection: close\r\n\r\n")))
+say("second", status(exchange("api.example.com", f"GET /v1/three HTTP/1.1\r\n{H}\r\n", f"GET /v2/bad HTTP/1.1\r\n{H}Connection: close\r\n\r\n")))
+say("second ahead", status(exchange("api.example.com", f"GET /v1/four HTTP/1.1\r\n{H}\r\nGET /v2/bad HTTP/1.1\r\n{H}Connection: close\r\n\r\n")))
+say("second host", status(exchange("api.example.com", f"GET /v1/five HTTP/1.1\r\n{H}\r\n", "GET /v1/bad HTTP/1.1\r\nHost: other.example.com\r\n\r\n")))
+say("second method", status(exchange("api.example.com", f"GET /v1/six HTTP/1.1\r\n{H}\r\n", f"DELETE /v1/bad HTTP/1.1\r\n{H}\r\n")))
 say("smuggled", status(https("api.example.com", "/post/x", method="POST", headers="Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", body="0\r\n\r\nGET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\n\r\n")))
 say("wrong sni", status(https("api.example.com", "/v1/x", sni="files.example.com")))
 say("no sni", greeted("api.example.com", hello()))
@@ -51,8 +56,10 @@ for what in get head post query exact unreserved 80; do say_is "$what" 200 "pass
 for i in $(seq 0 27); do says "path $i" '^(4[0-9][0-9]|ECONNRESET|closed) ' "refused: $(said "path $i" | cut -d' ' -f2-)"; done
 for m in POST PUT DELETE PATCH OPTIONS TRACE get CONNECT PROPFIND BREW; do says "method $m" '^(4[0-9][0-9]|ECONNRESET|closed)' "refused: $m"; done
 for what in "get to post" host "host refused" smuggled "80 bad"; do says "$what" '^(4[0-9][0-9])' "refused: $what"; done
-says two '^(200|200 403)$' "the second request of a connection is refused"
-says "wrong sni" '^(ssl .*|ECONNRESET|closed)' "a ClientHello with another name"
+say_is two "200 200" "control: two requests on one connection"
+for what in second "second ahead" "second host" "second method"; do say_is "$what" "200 403" "the second request of a connection is looked at like the first: $what"; done
+is "$(seen http /v1/one)$(seen http /v1/two)$(seen http /v1/three)$(seen http /v1/four)$(seen http /v1/five)$(seen http /v1/six)" 111111 "control: those before it arrived"
+say_is "wrong sni" "ssl TLSV1_UNRECOGNIZED_NAME" "a ClientHello with another name"
 says "no sni" '^(alert|ECONNRESET|closed)' "and one without"
 says plain '^(400|403|ECONNRESET|closed|\x15.*)$' "no plain text"
 says "bad certificate" '^502' "the server's certificate is checked: an unknown authority"
@@ -66,7 +73,7 @@ for name in "X-HTTP-Method-Override: DELETE" "X-Original-URL: /v2/x" "X-Rewrite-
 done
 
 # ---- the authority ----
-ask "${P[@]}" --ro "$NET/ca.pem:/tmp/real.pem" -- <<'END'
+ask "${P[@]}" --ro "$NET/ca.pem:/tmp/real.pem" --ro "$NET/bad.key:/tmp/other.key" -- <<'END'
 import glob, os, subprocess
 def issuer(host, cafile=None):
     context = ssl.create_default_context(cafile=cafile)
@@ -75,16 +82,28 @@ def issuer(host, cafile=None):
 say("box", issuer("api.example.com"))
 say("real", issuer("files.example.com"))
 say("system", tried(issuer, "api.example.com", "/tmp/real.pem"))
-say("version", https("api.example.com", "/echo").splitlines()[0])
+def spoken(alpn, version=None):
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(alpn)
+    context.maximum_version = version or context.maximum_version
+    with socket.create_connection(("api.example.com", 443), timeout=5) as raw, context.wrap_socket(raw, server_hostname="api.example.com") as s:
+        return f"{s.version()} {s.selected_alpn_protocol()}"
+say("both", tried(spoken, ["h2", "http/1.1"]))
+say("1.2", tried(spoken, ["http/1.1"], ssl.TLSVersion.TLSv1_2))
+say("h2", tried(spoken, ["h2"]))
 keys = subprocess.run("grep -rls 'PRIVATE'' KEY' /etc/cordon /etc/ssl /tmp /run 2>/dev/null", shell=True, capture_output=True, text=True).stdout
-say("keys", keys or "none")
+say("keys", " ".join(keys.split()))
 say("writable", tried(lambda: open("/etc/cordon/ca.pem", "a") and "yes"))
 print(open("/etc/cordon/ca.pem").read())
 END
 like "$(said box)" cordon "the box sees its own authority"
 say_is real ca "and the real one where nothing is looked into"
 says system '^ssl CERTIFICATE_VERIFY_FAILED' "who trusts only the system does not trust it"
-say_is keys none "its key is nowhere in the box"
+say_is keys /tmp/other.key "its key is nowhere in the box, where the same search finds another"
+say_is both "TLSv1.3 http/1.1" "who offers HTTP/2 as well speaks HTTP/1.1"
+say_is 1.2 "TLSv1.2 http/1.1" "also with TLS 1.2"
+says h2 '^ssl ' "and who offers nothing else is refused"
+expect "with the reason" 'network=~only HTTP/1.1 can be inspected'
 says writable '^(EROFS|EACCES|EPERM)$' "nor can its certificate be changed"
 sed -n '/BEGIN/,/END/p' <<<"$GOT" >"$WORK/first.pem"
 box "${P[@]}" -- cat /etc/cordon/ca.pem >"$WORK/second.pem"
@@ -111,12 +130,22 @@ for method in ["GET", "HEAD", "OPTIONS", "POST", "PUT", "DELETE", "PATCH"]:
 say("80", status(request("api.example.com", "POST /bad HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 0\r\n\r\n")))
 say("tcp", talk("db.example.com", 22, b"x"))
 END
-says websocket ' 403 | 4' "reading only: no WebSocket"
+says websocket '^HTTP/1.1 403 ' "reading only: no WebSocket"
 for m in GET HEAD OPTIONS; do say_is $m 200 "reading only: $m"; done
 for m in POST PUT DELETE PATCH; do says $m '^4' "reading only: no $m"; done
 says 80 '^4' "nor over plain HTTP"
-says tcp '^(ECONNREFUSED|ECONNRESET|unknown)$|^$' "nor what cannot be looked into"
+say_is tcp ECONNRESET "nor what cannot be looked into"
+is "$(to 192.0.2.17)" 0 "which dials nobody"
+expect "and says so" 'denials=~connection db.example.com:22.*read-only'
 is "$(seen http '"POST"' /bad)" 0 "nothing of it arrived"
+ask --allow git.example.com --allow api.example.com --allow db.example.com:22/tcp -- <<'END'
+say("websocket", tried(websocket, "git.example.com"))
+for method in ["POST", "PUT", "DELETE", "PATCH"]:
+    say(method, status(https("api.example.com", "/echo", method=method, headers="Content-Length: 0\r\n")))
+say("80", status(request("api.example.com", "POST /good HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")))
+say("tcp", talk("db.example.com", 22, b"x"))
+END
+is "$(said websocket) $(said POST) $(said PUT) $(said DELETE) $(said PATCH) $(said 80) $(said tcp)" "hello 200 200 200 200 200 x" "control: all of it passes where one may write"
 got=$(box "${P[@]}" -- bash -c 'curl -sS -m 50 "https://api.example.com/big?n=200000000" | wc -c')
 is "$got" 200000000 "two hundred megabytes, looked into"
 # ---- egress that does not come up ----

@@ -73,7 +73,7 @@ like "$(lie 'curl -sS -m 5 --connect-to files.example.com:443:api.example.com:44
 like "$(lie 'curl -sS -m 5 --resolve other.example.com:443:192.0.2.12 https://other.example.com/x')" '^curl: ' "a name that is not allowed, by its real address"
 like "$(lie 'a=$(getent hosts api.example.com); curl -sSk -m 5 https://${a%% *}/x')" '^curl: ' "the address of a name, by number: no SNI"
 like "$(lie 'curl -sS -m 5 --doh-url https://other.example.com/dns-query https://api.example.com/x')" '^curl: ' "DNS over HTTPS at a name that is not allowed"
-like "$(lie 'curl -sSk -m 5 --doh-url https://192.0.2.53/dns-query https://other.example.com/x')" '^curl: ' "DNS over HTTPS at an address"
+like "$(lie 'curl -sSk -m 5 --doh-insecure --doh-url https://192.0.2.53/dns-query https://other.example.com/x')" '^curl: ' "DNS over HTTPS at an address"
 ask "${two[@]}" -- <<'END'
 for host in ["192.0.2.53", "1.1.1.1", "api.example.com"]:
     say(host, greeted(host, hello("api.example.com"), port=853, timeout=2))
@@ -82,6 +82,9 @@ END
 for host in 192.0.2.53 1.1.1.1 api.example.com; do says "$host" "$NEVER" "DNS over TLS at $host"; done
 says proxy "$NEVER" "nor a proxy of one's own choice"
 is "$(asked other.example.com)$(to 192.0.2.12)$(seen tcp '"port": 853')" 000 "none of it arrived"
+like "$(lie 'curl -sS -m 5 --doh-url https://files.example.com/dns-query https://api.example.com/x')" '^curl: ' "DNS over HTTPS at a name that is allowed gives an address that is not"
+isnt "$(seen dns '"name": "api.example.com"' '"over": "https"')" 0 "control: which was asked for there"
+is "$(curl -sS -m 5 --doh-url https://other.example.com/dns-query https://api.example.com/x)" "ok GET /x" "control: outside DNS over HTTPS works"
 status 0 "control: outside DoT's port answers" openssl s_client -connect 192.0.2.53:853 -servername api.example.com </dev/null
 
 # ---- plain text where TLS is the rule ----

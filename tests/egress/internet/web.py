@@ -12,6 +12,7 @@ import subprocess
 import time
 import urllib.parse
 
+import dns
 import http2
 import log
 
@@ -170,6 +171,11 @@ def websocket(r, body):
     raise Gone
 
 
+def doh(r, body):
+    reply = dns.guarded(body, "https")
+    r.reply(reply or b"", 200 if reply else 400, kind="application/dns-message")
+
+
 def git(r, body):
     """Smart HTTP: git's own backend, by CGI."""
     env = dict(os.environ, GIT_PROJECT_ROOT=f"{root}/repos", GIT_HTTP_EXPORT_ALL="1", REQUEST_METHOD=r.method,
@@ -197,7 +203,7 @@ def files(r, body):
 
 
 PATHS = {"/echo": echo, "/big": big, "/slow": slow, "/wait": wait, "/reset": reset, "/short": short, "/close": close, "/chunked": chunked,
-         "/redirect": redirect, "/secret-echo": secret_echo, "/ws": websocket}
+         "/redirect": redirect, "/secret-echo": secret_echo, "/ws": websocket, "/dns-query": doh}
 root = ""
 
 
