@@ -41,9 +41,10 @@ done
 for name in example.com evilexample.com evil-example.com example.com.evil.example com other.xn--bcher-kva.example localhost.example.org; do
 	says "$name" '^(nxdomain|refused)$' "$name is not"
 done
-for name in nul nul2 dot dot2 line space high root long; do
+for name in nul nul2 dot dot2 line space high star root long; do
 	says "$name" '^(nxdomain|refused|formerr)$' "what is no name ($name) is none here"
 done
+says underscore '^ok 198\.1[89]\.[0-9.]+$' "a name with an underscore is one"
 say_is mixing True "the question comes back as it was asked"
 say_is "final dot" True "a dot at the end changes nothing"
 say_is stable 1 "a name keeps its address"

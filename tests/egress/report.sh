@@ -51,8 +51,16 @@ for i in range(300):
     resolve(f"x{i}.evil.example")
 say("done", 1)
 END
-n=$(json network <"$WORK/.result" | wc -l)
-if [ "$n" -le 512 ]; then pass "a scan does not fill the result ($n rows)"; else fail "a scan does not fill the result" "$n rows"; fi
+told=$(rows) lost=$(field network_lost)
+if [ "$told" -ge 200 ] && [ "$told" -lt 512 ]; then pass "a scan does not fill the result ($told of 600)"; else fail "a scan does not fill the result" "$told rows"; fi
+is $((told + lost)) 600 "and what is left out is counted"
+ask --allow '*.wild.example' -- <<'END'
+for i in range(700):
+    resolve(f"n{i}.wild.example")
+say("last", resolve("n699.wild.example"))
+END
+says last '^ok 198' "seven hundred names are resolved"
+is "$(json network <"$WORK/.result" | wc -l) $(($(rows dns allowed) + $(field network_lost)))" "512 700" "of which the result has 512, and how many more there were"
 
 # ---- the process ----
 start() { # FLAG…: a box that waits for the file go; $! is cordon

@@ -97,14 +97,16 @@ say("untouched", get("https://files.example.com/x"))
 say("file", os.environ.get("SSL_CERT_FILE"))
 say("key", os.environ.get("KEY"))
 say("value", os.environ.get("THE_KEY"))
-say("files", sum(b"hunter2" in open(p, "rb").read() for p in ("/proc/self/environ", "/etc/cordon/ca.pem", "/etc/cordon/ca-bundle.pem") if os.path.exists(p)))
+files = {p: open(p, "rb").read() for p in ("/proc/self/environ", "/etc/cordon/ca.pem", "/etc/cordon/ca-certificates.crt")}
+say("files", sum(b"hunter2" in data for data in files.values()))
+say("found", sum(b"BEGIN CERTIFICATE" in data or b"cordon-secret-KEY-" in data for data in files.values()))
 END
 	say_is path "ok GET /v1/a" "$ENGINE: TLS is looked into, and a request that a rule allows passes"
 	is "$(said other) $(said method)" "403 403" "$ENGINE: another path or method does not"
 	say_is untouched "ok GET /x" "$ENGINE: control: the other host's own certificate is trusted as before"
 	says file '^/etc/cordon/' "$ENGINE: programs are told of the box's own authority"
 	says key '^cordon-secret-KEY-' "$ENGINE: a secret is a placeholder"
-	is "$(said value) $(said files)" "None 0" "$ENGINE: its value is nowhere in the box"
+	is "$(said value) $(said files) $(said found)" "None 0 3" "$ENGINE: its value is in none of the places where the authority and the placeholder are"
 	is "$(seen http 'Bearer hunter2-hunter2' | sed 's/^[1-9].*/sent/')" sent "$ENGINE: and in the request that left"
 	unlike "$(cat "$WORK/.result" "$WORK/.result.err")" hunter2 "$ENGINE: but not in the result"
 }
