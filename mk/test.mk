@@ -3,6 +3,8 @@
 TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config
 # What tests/engine drives, and a root for it.
 TEST_PACKAGES += crun runc busybox-static
+# What tests/image/debian.sh makes a Debian with.
+TEST_PACKAGES += mmdebstrap
 # What tests/programs runs in a box.
 TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd busybox-static file sqlite3 curl perl ruby
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
