@@ -168,6 +168,8 @@ static void spec_dir(struct json *j, const struct cordon_plan *p)
 static void spec_root(struct json *j, const struct foreign *f)
 {
 	json_string(j, "rootfs", f->root);
+	if (f->plan->engine_platform)
+		json_string(j, "platform", f->plan->engine_platform);
 	spec_dir(j, f->plan);
 	json_uint(j, "uid", f->plan->engine->own_kernel ? 0 : PLAN_UID);
 	json_uint(j, "gid", f->plan->engine->own_kernel ? 0 : PLAN_GID);

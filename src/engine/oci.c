@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAID_SIZE = 512, REAP_MS = 1000, TRY_US = 10000000 };
+enum { SAID_SIZE = 512, REAP_MS = 1000, TRY_S = 10, START_S = 60 };
 
 struct oci {
 	struct driver *d;
@@ -37,9 +37,9 @@ struct oci {
 	bool has_cgroup;
 	char program[512], state[640], pid_file[512];
 	struct oci_about about;
-	const char *platform; /* runsc's; NULL: its own choice */
-	bool tries, was_killed;
-	int proc; /* pidfd of init (runsc: of its sandbox) */
+	const char *platform;   /* runsc's; NULL: its own choice */
+	bool tries, was_killed; /* by another, or on the keeper's word: no reason to try again */
+	int proc;               /* pidfd of init (runsc: of its sandbox) */
 	bool is_runc, is_gvisor;
 };
 
@@ -249,14 +249,17 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 	call.said = said;
 	call.said_size = sizeof(said);
 	call.cgroup = o->has_cgroup && !(o->is_runc && (is_at_top(&o->host) || userns_is_own())) ? &o->cgroup : NULL;
-	call.timeout_us = o->tries ? TRY_US : 0;
+	call.timeout_us = 1000000ull * (o->tries ? TRY_S : START_S);
 	r = oci_call(&call);
-	o->was_killed = r > 0 && WIFSIGNALED(r);
+	o->was_killed = r == -ECANCELED || (r > 0 && WIFSIGNALED(r));
 	if (r == 0)
 		return 0;
 	if (r == -ECANCELED)
 		return cordon_fail(err, CORDON_SYSTEM, 0, "cancelled while %s started the container", o->d->engine);
 	read_numbers(o);
+	if (r == -ETIMEDOUT)
+		return cordon_fail(err, CORDON_SYSTEM, 0, "%s did not start the container within %d s", o->d->engine,
+				   o->tries ? TRY_S : START_S);
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "call %s", o->program);
 	if (o->d->exited.oom) {
@@ -272,6 +275,22 @@ static int start_runtime(struct oci *o, struct cordon_error *err)
 		       ? fail_hint(err, "only root can hide the second tree of this host from %s; runc does without",
 				   o->d->engine)
 		       : -1;
+}
+
+/* Processes of the runtime that became ours; one that nobody waits for looks alive to the runtime, which would wait for its end. */
+static void reap(void)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	int status;
+	pid_t pid;
+
+	for (int i = 0; i < REAP_MS; i++) {
+		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+			;
+		if (pid < 0)
+			break;
+		nanosleep(&pause, NULL);
+	}
 }
 
 /* runc and runsc have made more than a directory: groups, a second process. */
@@ -290,38 +309,68 @@ static void delete (struct oci *o)
 		(void)oci_call(&call);
 }
 
-static bool can_try(const char *platform)
+/* What hung or failed on its way has the stream, too: nothing of it may be there when the next one starts. */
+static void clear_away(struct oci *o)
 {
-	return strcmp(platform, "kvm") != 0 || access("/dev/kvm", R_OK | W_OK) == 0;
+	if (o->has_cgroup)
+		(void)cgroup_kill(&o->cgroup);
+	reap();
+	delete (o);
 }
 
-/* gVisor has several ways to catch what the payload does, and a host may refuse the first: the next one is tried, and the first error told. */
+/* The installation's choice, and nothing else. */
+static int start_chosen(struct oci *o, struct cordon_error *err)
+{
+	struct cordon_error why = { 0 };
+
+	if (oci_about_check(&o->about, o->platform, err) < 0)
+		return -1;
+	o->tries = strcmp(o->platform, "kvm") == 0;
+	if (start_runtime(o, &why) == 0)
+		return 0;
+	*err = why;
+	if (o->d->is_gone || o->d->exited.oom || o->was_killed)
+		return -1;
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "platform '%s' of runsc does not start here: %s", o->platform,
+		    why.message);
+	return fail_hint(err, "runsc_platform: auto takes the first that works (`cordon config show`)");
+}
+
+/* gVisor has several ways to catch what the payload does, and a host may refuse the first: the next one is tried, and the first error told. One
+ * that has worked before is the only one: what it refuses now the others would, too, and if it was the host, the next box tries them all. */
 static int start_somehow(struct oci *o, struct cordon_error *err)
 {
 	struct cordon_error first = { 0 }, later = { 0 };
 	const struct oci_about *a = &o->about;
 
-	o->platform = o->d->spec.platform;
-	if (!o->is_gvisor || o->platform || !a->platform_count)
-		return start_runtime(o, err);
 	for (size_t i = 0; i < a->platform_count; i++) {
+		struct cordon_error *why = first.code ? &later : &first;
+
 		o->platform = a->platforms[i];
-		if (!can_try(o->platform))
+		if ((*a->settled && strcmp(o->platform, a->settled) != 0) || oci_about_check(a, o->platform, why) < 0)
 			continue;
-		if (start_runtime(o, first.code ? &later : &first) == 0) {
-			if (a->platform_count > 1)
+		if (start_runtime(o, why) == 0) {
+			if (!*a->settled)
 				oci_about_settle(o->dir.top, o->d->engine, o->program, a, o->platform);
 			return 0;
 		}
 		if (o->d->is_gone || o->d->exited.oom || o->was_killed)
 			break;
-		delete (o);
+		clear_away(o);
 		o->tries = true; /* one that hangs is given up soon: on some hosts KVM is there and does not work */
 	}
-	if (a->platform_count == 1 && !o->was_killed)
+	if (*a->settled && !o->was_killed)
 		oci_about_settle(o->dir.top, o->d->engine, o->program, a, NULL);
 	*err = first;
 	return -1;
+}
+
+static int start_container(struct oci *o, struct cordon_error *err)
+{
+	o->platform = o->is_gvisor ? o->d->spec.platform : NULL;
+	if (o->platform)
+		return start_chosen(o, err);
+	return o->about.platform_count ? start_somehow(o, err) : start_runtime(o, err);
 }
 
 /* runc without rights over every tree makes groups where it can, and refuses to be told which. init is taken out of them into ours,
@@ -381,7 +430,7 @@ static int start(struct oci *o, struct cordon_error *err)
 	snprintf(o->pid_file, sizeof(o->pid_file), "%s/pid", o->dir.path);
 	oci_about(o->dir.top, d->engine, o->program, &o->about);
 	if (oci_dir_root(&o->dir, d, err) < 0 || make_group(o, err) < 0 || write_config(o, err) < 0 ||
-	    start_somehow(o, err) < 0 || find_init(o, err) < 0)
+	    start_container(o, err) < 0 || find_init(o, err) < 0)
 		return -1;
 	close(d->stream); /* its end is the container's alone */
 	d->stream = -1;
@@ -471,22 +520,6 @@ static bool is_more_left(const struct oci *o)
 		return o->is_runc || o->is_gvisor;
 	snprintf(path, sizeof(path), "/cordon/%s", o->d->spec.owner);
 	return oci_remove_groups(path) < 0;
-}
-
-/* Processes of the runtime that became ours; one that nobody waits for looks alive to the runtime, which would wait for its end. */
-static void reap(void)
-{
-	const struct timespec pause = { .tv_nsec = 1000000 };
-	int status;
-	pid_t pid;
-
-	for (int i = 0; i < REAP_MS; i++) {
-		while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-			;
-		if (pid < 0)
-			break;
-		nanosleep(&pause, NULL);
-	}
 }
 
 static void undo(struct oci *o, bool is_clean)

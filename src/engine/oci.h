@@ -61,10 +61,13 @@ struct oci_about {
 	char version[64];      /* "1.8.1"; empty: it did not say */
 	char platforms[3][12]; /* runsc: those it knows, the best first */
 	size_t platform_count;
+	char settled[12]; /* the one of them that has worked; empty: none yet */
 	bool has_overlay; /* runsc: lays one over the root unless told not to */
 };
 void oci_about(const char *top, const char *engine, const char *program, struct oci_about *ret);
-/* One platform has worked: the others need not be tried again. NULL: nothing is known any more. */
+/* That it has this platform, and the host what it needs. */
+int oci_about_check(const struct oci_about *about, const char *platform, struct cordon_error *err);
+/* One platform has worked: the others need not be tried again. NULL: it does no more. */
 void oci_about_settle(const char *top, const char *engine, const char *program, const struct oci_about *about,
 		      const char *platform);
 

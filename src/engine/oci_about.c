@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/str.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +19,13 @@
 
 enum { ANSWER_SIZE = 32768 };
 
-/* What identifies the program as it is installed. */
+/* What identifies the program as it is installed, after the number of the file's format. */
 static void program_key(const char *program, char *buf, size_t size)
 {
 	struct stat st = { 0 };
 
 	(void)stat(program, &st);
-	snprintf(buf, size, "%llu-%lld-%lld.%ld", (unsigned long long)st.st_ino, (long long)st.st_size,
+	snprintf(buf, size, "2-%llu-%lld-%lld.%ld", (unsigned long long)st.st_ino, (long long)st.st_size,
 		 (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 
@@ -68,7 +69,7 @@ static void ask_platforms(const char *program, struct oci_about *a)
 			snprintf(a->platforms[a->platform_count++], sizeof(a->platforms[0]), "%s", known[i]);
 }
 
-/* KEY VERSION OVERLAY PLATFORM… */
+/* KEY VERSION OVERLAY SETTLED PLATFORM…, where "-" is settled as long as none is. */
 static bool recall(const char *path, const char *key, struct oci_about *a)
 {
 	char text[256], *rest = text, *word;
@@ -81,6 +82,9 @@ static bool recall(const char *path, const char *key, struct oci_about *a)
 	snprintf(a->version, sizeof(a->version), "%s", word);
 	a->has_overlay = str_starts(rest, "1");
 	(void)strsep(&rest, " \n");
+	word = strsep(&rest, " \n");
+	if (word && strcmp(word, "-") != 0)
+		snprintf(a->settled, sizeof(a->settled), "%s", word);
 	while ((word = strsep(&rest, " \n")) && a->platform_count < ARRAY_LEN(a->platforms))
 		if (*word)
 			snprintf(a->platforms[a->platform_count++], sizeof(a->platforms[0]), "%s", word);
@@ -92,7 +96,7 @@ static void keep(const char *path, const char *key, const struct oci_about *a)
 	auto_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	auto_str struct str text = { 0 };
 
-	str_addf(&text, "%s %s %d", key, a->version, a->has_overlay);
+	str_addf(&text, "%s %s %d %s", key, a->version, a->has_overlay, *a->settled ? a->settled : "-");
 	for (size_t i = 0; i < a->platform_count; i++)
 		str_addf(&text, " %s", a->platforms[i]);
 	if (fd >= 0 && !text.failed)
@@ -116,6 +120,27 @@ void oci_about(const char *top, const char *engine, const char *program, struct 
 		keep(path, key, ret);
 }
 
+int oci_about_check(const struct oci_about *about, const char *platform, struct cordon_error *err)
+{
+	auto_str struct str all = { 0 };
+	bool has = !about->platform_count; /* of one that does not say, it is found out by trying */
+
+	for (size_t i = 0; i < about->platform_count; i++) {
+		str_addf(&all, "%s%s", i ? ", " : "", about->platforms[i]);
+		has = has || strcmp(about->platforms[i], platform) == 0;
+	}
+	if (!has) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "runsc %s has no platform '%s'", about->version, platform);
+		return fail_hint(err, "it has %s: one of them, or auto, as runsc_platform (`cordon config show`)",
+				 all.failed ? "others" : all.data);
+	}
+	if (strcmp(platform, "kvm") == 0 && access("/dev/kvm", R_OK | W_OK) < 0) {
+		cordon_fail(err, CORDON_UNAVAILABLE, errno, "platform 'kvm' of runsc needs /dev/kvm");
+		return fail_hint(err, "runsc_platform: auto takes the first that works (`cordon config show`)");
+	}
+	return 0;
+}
+
 void oci_about_settle(const char *top, const char *engine, const char *program, const struct oci_about *about,
 		      const char *platform)
 {
@@ -123,12 +148,7 @@ void oci_about_settle(const char *top, const char *engine, const char *program, 
 	char key[96], path[320];
 
 	snprintf(path, sizeof(path), "%s/about-%s", top, engine);
-	if (!platform) {
-		(void)unlink(path);
-		return;
-	}
 	program_key(program, key, sizeof(key));
-	one.platform_count = 1;
-	snprintf(one.platforms[0], sizeof(one.platforms[0]), "%s", platform);
+	snprintf(one.settled, sizeof(one.settled), "%s", platform ? platform : "");
 	keep(path, key, &one);
 }

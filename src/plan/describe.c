@@ -115,7 +115,8 @@ static void text_user(struct str *s, const struct cordon_plan *p)
 
 static void text_layers(struct str *s, const struct cordon_plan *p)
 {
-	str_addf(s, "level    %s, engine %s\nlayers  ", level_text(p), p->engine->name);
+	str_addf(s, "level    %s, engine %s%s%s\nlayers  ", level_text(p), p->engine->name,
+		 p->engine_platform ? ", platform " : "", p->engine_platform ? p->engine_platform : "");
 	for (int i = 0; i < LAYER_COUNT; i++)
 		if (p->layers & (1u << i))
 			str_addf(s, " %s", layer_name((enum layer)i));
@@ -298,6 +299,8 @@ static char *describe_json(const struct cordon_plan *p)
 	json_object(&j, NULL);
 	json_string(&j, "level", level_text(p));
 	json_string(&j, "engine", p->engine->name);
+	if (p->engine_platform)
+		json_string(&j, "engine_platform", p->engine_platform);
 	json_string(&j, "unavailable", engine_is_missing(p->engine, why, sizeof(why)) ? why : NULL);
 	json_layers(&j, "layers", p->layers);
 	json_layers(&j, "degraded", p->degraded);

@@ -100,6 +100,7 @@ static int choose(struct cordon_plan *plan, const struct cordon_policy *policy, 
 	for (size_t i = 0; !policy->values[OPT_ENGINE].origin && i < engine_count; i++)
 		if (strcmp(engines[i].name, config->engines.v[0]) == 0)
 			plan->engine = &engines[i];
+	plan->engine_platform = plan->engine->own_kernel ? config->runsc_platform : NULL;
 	if (strv_has(&config->engines, plan->engine->name))
 		return 0;
 	cordon_fail(err, CORDON_DENIED, 0, "engine '%s' is not one of this installation's", plan->engine->name);

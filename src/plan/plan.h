@@ -107,6 +107,7 @@ struct cordon_plan {
 	enum policy_level level;
 	const struct engine *engine; /* never NULL once the level is resolved */
 	char *driver, *init;         /* other engines: their driver and cordon-init */
+	const char *engine_platform; /* runsc: the installation's choice; NULL: the first that works */
 	bool rates_needed;           /* disk rates were chosen, and may not be missing */
 	unsigned layers;             /* LAYER_BIT: what the box will have */
 	unsigned degraded;           /* asked to go without, and the plan does */

@@ -186,6 +186,9 @@ static void json_key(struct json *j, enum config_key key, const struct config *c
 	case CONFIG_ENGINES:
 		json_strings(j, name, (const char *const *)c->engines.v);
 		break;
+	case CONFIG_RUNSC_PLATFORM:
+		json_string(j, name, c->runsc_platform ? c->runsc_platform : "auto");
+		break;
 	case CONFIG_LANGUAGES:
 		json_languages(j, c);
 		break;

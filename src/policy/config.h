@@ -19,7 +19,8 @@ struct config {
 	char *state_dir;  /* records for the sweep; default /run/cordon or $XDG_RUNTIME_DIR/cordon or /tmp/cordon-UID */
 	char *scratch_dir; /* for storage: disk and process level; default /var/tmp */
 	char *images_dir; /* default /var/lib/cordon/images, or $XDG_DATA_HOME/cordon/images; NULL: the caller has no home */
-	struct strv engines; /* that may be used; the first where nobody names one. Default: all, native first */
+	struct strv engines;        /* that may be used; the first where nobody names one. Default: all, native first */
+	const char *runsc_platform; /* systrap, ptrace or kvm; NULL: the first that works */
 	struct config_language *languages; /* adds to and overrides the built-in table */
 	size_t language_count;
 	int colour; /* 0 auto, 1 always, 2 never */

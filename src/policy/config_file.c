@@ -21,11 +21,14 @@ const struct config_key_info config_keys[CONFIG_KEY_COUNT] = {
 	[CONFIG_SCRATCH_DIR] = { "scratch_dir", "where private files on disk live" },
 	[CONFIG_IMAGES_DIR] = { "images_dir", "where images lie, for `files.root: image:NAME`" },
 	[CONFIG_ENGINES] = { "engines", "who may build a box; the first where nobody is named" },
+	[CONFIG_RUNSC_PLATFORM] = { "runsc_platform",
+				    "how gVisor catches calls: auto (the first that works), systrap, ptrace or kvm" },
 	[CONFIG_LANGUAGES] = { "languages", "languages of 'cordon code', over the built-in ones" },
 	[CONFIG_COLOUR] = { "colour", "auto, always or never" },
 };
 
 const char *const colour_words[] = { "auto", "always", "never", NULL };
+static const char *const platform_words[] = { "auto", "systrap", "ptrace", "kvm", NULL };
 
 static void language_done(struct config_language *l)
 {
@@ -138,21 +141,39 @@ static int read_engines(struct strv *to, const struct yaml_node *node, const str
 	return 0;
 }
 
-static int read_colour(int *to, const struct yaml_node *node, const struct source *at, struct cordon_error *err)
+/* One of `words`, of which the first is the default. */
+static int read_word(int *to, const char *const *words, const struct yaml_node *node, const struct source *at,
+		     struct cordon_error *err)
 {
 	struct suggestion s = { 0 };
+	auto_str struct str all = { 0 };
 
 	if (want_scalar(node, at, err) < 0)
 		return -1;
 	s.word = node->text;
-	for (int i = 0; colour_words[i]; i++)
-		if (strcmp(colour_words[i], node->text) == 0) {
+	for (int i = 0; words[i]; i++) {
+		str_addf(&all, "%s%s", i ? ", " : "", words[i]);
+		if (strcmp(words[i], node->text) == 0) {
 			*to = i;
 			return 0;
 		}
-	suggest_words(&s, colour_words);
-	source_fail(at, err, "'%.60s' is not one of auto, always, never", node->text);
-	return fail_hint(err, "did you mean %s?", s.best ? s.best : "auto");
+	}
+	if (all.failed)
+		return fail_memory(err);
+	suggest_words(&s, words);
+	source_fail(at, err, "'%.60s' is not one of %s", node->text, all.data);
+	return fail_hint(err, "did you mean %s?", s.best ? s.best : words[0]);
+}
+
+static int read_platform(const char **to, const struct yaml_node *node, const struct source *at,
+			 struct cordon_error *err)
+{
+	int word = 0;
+
+	if (read_word(&word, platform_words, node, at, err) < 0)
+		return -1;
+	*to = word ? platform_words[word] : NULL;
+	return 0;
 }
 
 /* ---- languages ---------------------------------------------------------------------------------------- */
@@ -297,11 +318,14 @@ static int read_key(struct config_full *c, enum config_key key, const struct yam
 	case CONFIG_ENGINES:
 		status = read_engines(&to->engines, node, base, &at, err);
 		break;
+	case CONFIG_RUNSC_PLATFORM:
+		status = read_platform(&to->runsc_platform, node, &at, err);
+		break;
 	case CONFIG_LANGUAGES:
 		status = read_languages(to, node, base, &at, err);
 		break;
 	case CONFIG_COLOUR:
-		status = read_colour(&to->colour, node, &at, err);
+		status = read_word(&to->colour, colour_words, node, &at, err);
 		break;
 	case CONFIG_KEY_COUNT:
 		break;
@@ -327,8 +351,8 @@ static int unknown_key(const struct yaml_node *node, const struct source *base, 
 	source_fail(&at, err, "no such key: '%.100s'", node->key);
 	if (s.best)
 		return fail_hint(err, "did you mean %s?", s.best);
-	return fail_hint(
-		err, "there are policy, preset_dir, state_dir, scratch_dir, images_dir, engines, languages, colour");
+	return fail_hint(err, "there are policy, preset_dir, state_dir, scratch_dir, images_dir, engines, "
+			      "runsc_platform, languages, colour");
 }
 
 static int read_entry(struct config_full *c, const struct yaml_node *node, const struct source *base,

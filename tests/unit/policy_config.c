@@ -29,7 +29,7 @@ static void put(const char *name, const char *text)
 struct found {
 	bool good;
 	struct cordon_error err;
-	char policy[200], preset_dir[200], state_dir[200], scratch_dir[200], language[200];
+	char policy[200], preset_dir[200], state_dir[200], scratch_dir[200], language[200], platform[20];
 	size_t languages;
 	int colour;
 	bool wants_colour;
@@ -51,6 +51,7 @@ static void look(struct found *f)
 	snprintf(f->preset_dir, sizeof(f->preset_dir), "%s", c->preset_dir ? c->preset_dir : "");
 	snprintf(f->state_dir, sizeof(f->state_dir), "%s", c->state_dir);
 	snprintf(f->scratch_dir, sizeof(f->scratch_dir), "%s", c->scratch_dir);
+	snprintf(f->platform, sizeof(f->platform), "%s", c->runsc_platform ? c->runsc_platform : "none");
 	f->languages = c->language_count;
 	if (c->language_count)
 		snprintf(f->language, sizeof(f->language), "%s %s %s", c->languages[0].name, c->languages[0].extension,
@@ -110,6 +111,7 @@ static void test_none(void)
 	is_str(f.state_dir, geteuid() == 0 ? "/run/cordon" : "/run/user/x/cordon", "the state directory");
 	is_str(f.scratch_dir, "/var/tmp", "the scratch directory");
 	is_str(f.origin, "default", "which is the default");
+	is_str(f.platform, "none", "no platform of gVisor is chosen");
 	is_num(f.memory_bytes, 512ULL << 20, "and a policy is the table's");
 	ok(f.wants_colour, "colours are wanted");
 }
@@ -121,7 +123,7 @@ static void test_layers(void)
 
 	put(".config/cordon/config.yaml",
 	    "version: 1\npolicy: strict\nscratch_dir: /home/scratch\npreset_dir: presets\n"
-	    "languages: {lua: {command: [lua5.4, '{file}', '{args}'], extension: lua}}\n");
+	    "runsc_platform: kvm\nlanguages: {lua: {command: [lua5.4, '{file}', '{args}'], extension: lua}}\n");
 	f = ask(NULL, 0);
 	if (!ok(f.good, "a file of the home directory: %s", f.err.message))
 		return;
@@ -130,7 +132,8 @@ static void test_layers(void)
 	snprintf(want, sizeof(want), "%s/.config/cordon/presets", dir);
 	is_str(f.preset_dir, want, "a relative path starts at the file");
 	is_str(f.language, "lua lua lua5.4", "a language");
-	put("named.yaml", "version: 1\nscratch_dir: /named\ncolour: never\nlanguages:\n"
+	is_str(f.platform, "kvm", "gVisor's platform");
+	put("named.yaml", "version: 1\nscratch_dir: /named\nrunsc_platform: auto\ncolour: never\nlanguages:\n"
 			  "  lua: {command: [luajit, '{file}'], extension: lua}\n  r: {command: [Rscript, '{file}'], "
 			  "extension: R}\n");
 	f = ask("named.yaml", 0);
@@ -138,6 +141,7 @@ static void test_layers(void)
 		return;
 	is_str(f.policy, "strict", "what it leaves out stays");
 	is_str(f.scratch_dir, "/named", "what it says counts");
+	is_str(f.platform, "none", "auto is none");
 	snprintf(want, sizeof(want), "%s/named.yaml:2:14", dir);
 	is_str(f.origin, want, "and its place is told");
 	is_str(f.language, "lua lua luajit", "a language again replaces it");
@@ -198,6 +202,8 @@ static const struct {
 	{ "version: 1\npolicy: []\n", ":2:9: policy: a single value", "", CORDON_INVALID },
 	{ "version: 1\nstate_dir: ~/x\n", ":2:12: state_dir: ", "", CORDON_INVALID },
 	{ "version: 1\ncolour: blue\n", ":2:9: colour: 'blue'", "", CORDON_INVALID },
+	{ "version: 1\nrunsc_platform: ptracer\n", ":2:17: runsc_platform: 'ptracer'", "ptrace", CORDON_INVALID },
+	{ "version: 1\nrunsc_platform: []\n", ":2:17: runsc_platform: a single value", "", CORDON_INVALID },
 	{ "version: 1\ncolor: never\n", ":2:1: no such key: 'color'", "colour", CORDON_INVALID },
 	{ "version: 1\nengines: [dokcer]\n", ":2:11: engines: there is no engine 'dokcer'", "native|docker",
 	  CORDON_INVALID },
