@@ -197,6 +197,7 @@ static void on_created(struct foreign *f, const struct engine_created *c)
 	f->is_created = true;
 	fd_close(&f->net.netns); /* it is the container's now */
 	f->net.init_pid = c->is_local ? c->init_pid : 0;
+	snprintf(f->net.init_path, sizeof(f->net.init_path), "%.63s", c->init_path);
 	f->net.is_linked = c->is_linked;
 	if (!c->is_linked)
 		fd_close(&f->net.link);

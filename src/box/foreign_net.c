@@ -28,6 +28,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -121,15 +122,23 @@ static int start_maker(struct foreign *f, const struct way *way, struct cordon_e
 
 /* ---- the container's namespaces ---- */
 
-/* The process that the engine speaks of runs the very file that we gave it: so it is on this machine, and the container's init. 0 or -errno. */
+/*
+ * The process that the engine speaks of runs the very file that we gave it, in the place that only this container has: so it is on this
+ * machine, and the container's init, not another box's. 0 or -errno.
+ */
 static int check_init(const struct foreign *f, int pid)
 {
 	struct stat theirs, ours;
-	char path[64];
+	char path[64], place[256];
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
-	if (stat(path, &theirs) < 0 || stat(f->plan->init, &ours) < 0)
+	n = readlink(path, place, sizeof(place) - 1);
+	if (n < 0 || stat(path, &theirs) < 0 || stat(f->plan->init, &ours) < 0)
 		return -errno;
+	place[n] = '\0';
+	if (f->net.init_path[0] && strcmp(place, f->net.init_path) != 0)
+		return -ESRCH;
 	return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino ? 0 : -ESRCH;
 }
 

@@ -23,13 +23,14 @@ enum foreign_stage {
 /* foreign_net.c; all -1 where there is no network. */
 struct foreign_net {
 	struct egress_process egress;
-	int authority;   /* the box's certificates come this way */
-	int maker, said; /* who makes the gateway, and what he says */
-	int netns;       /* the box's namespace, for the runtime */
-	int link;        /* where init asks for the other end of its link: foreign_link.c */
-	int init_pid;    /* the container's init on this machine; 0: unknown */
-	bool is_linked;  /* init lays the link; else the keeper goes in */
-	bool has_link;   /* it has */
+	int authority;      /* the box's certificates come this way */
+	int maker, said;    /* who makes the gateway, and what he says */
+	int netns;          /* the box's namespace, for the runtime */
+	int link;           /* where init asks for the other end of its link: foreign_link.c */
+	int init_pid;       /* the container's init on this machine; 0: unknown */
+	char init_path[64]; /* in the container; "": any that is our file will do, since we made the container */
+	bool is_linked;     /* init lays the link; else the keeper goes in */
+	bool has_link;      /* it has */
 };
 #define FOREIGN_NET_INIT                                                                                 \
 	{                                                                                                \

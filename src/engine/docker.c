@@ -103,17 +103,13 @@ void docker_sweep(struct docker_api *api)
 
 /*
  * Without the daemon's help. It is the pid that the daemon told, of this machine or, behind a tunnel, of another: only who runs the very file
- * that we gave is killed.
+ * that we gave, in the very place, is killed.
  */
 static void kill_init(const struct docker *k)
 {
 	const struct driver *d = k->api.d;
-	struct stat theirs, ours;
-	char path[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)d->created.init_pid);
-	if (k->init >= 0 && stat(path, &theirs) == 0 && stat(d->spec.init, &ours) == 0 &&
-	    theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino)
+	if (k->init >= 0 && docker_whose(d->created.init_pid, d->created.init_path, d->spec.init) == DOCKER_OURS)
 		(void)process_signal(k->init, SIGKILL);
 }
 
@@ -216,7 +212,7 @@ static int create(struct docker *k, struct cordon_error *err)
 {
 	bool is_podman = strcmp(k->api.d->engine, "podman") == 0;
 	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api), .place = k->place };
-	char path[512], inside[64];
+	char path[512], inside[48];
 	const struct spec *s = &k->api.d->spec;
 	bool missing = false;
 	json_t *body;
@@ -227,6 +223,7 @@ static int create(struct docker *k, struct cordon_error *err)
 	if (find_inside(inside, sizeof(inside), err) < 0)
 		return -1;
 	ways.inside = inside;
+	snprintf(k->api.d->created.init_path, sizeof(k->api.d->created.init_path), "%s/init", inside);
 	if (is_podman)
 		suit_podman(k, &ways);
 	if (k->api.is_rootless && geteuid() == 0) {
@@ -298,6 +295,47 @@ static int ask_state(struct docker *k, struct docker_state *ret, struct cordon_e
 	return ok ? 0 : cordon_fail(err, CORDON_SYSTEM, 0, "%s does not tell the container's state", k->api.d->engine);
 }
 
+/* Who has limits and is not to be found here has none that anybody could look up. */
+static int fail_unfound(struct docker *k, struct cordon_error *err)
+{
+	struct docker_state state = { .is_running = true };
+
+	if (ask_state(k, &state, NULL) == 0 && !state.is_running) {
+		cordon_fail(err, CORDON_SYSTEM, 0, "the container of %s ended as soon as it had begun",
+			    k->api.d->engine);
+		return fail_hint(err, "limits.memory may be too small for it to start in; the log of %s knows more",
+				 k->api.d->engine);
+	}
+	cordon_fail(err, CORDON_UNAVAILABLE, 0,
+		    "the daemon of %s at %s names no process of this machine: nobody can "
+		    "look whether the limits hold",
+		    k->api.d->engine, k->api.socket[0] ? k->api.socket : k->api.base);
+	return fail_hint(err, "a daemon on another machine holds no box: use one here, that sees the same processes");
+}
+
+/* init, by the number that the daemon tells, where that is no other's. */
+static int find_init(struct docker *k, int pid, struct cordon_error *err)
+{
+	struct engine_created *c = &k->api.d->created;
+	const struct spec_limits *l = &k->api.d->spec.limits;
+	enum docker_whose whose = DOCKER_GONE;
+
+	if (k->api.is_local && pid > 0) {
+		k->init = (int)syscall(SYS_pidfd_open, pid, 0);
+		whose = docker_await(pid, c->init_path, k->api.d->spec.init);
+	}
+	if (whose == DOCKER_OURS || whose == DOCKER_UNSEEN) {
+		docker_group_open(&k->group, pid);
+		c->init_pid = pid;
+		c->is_local = 1;
+		c->lacks |=
+			docker_group_lacks(&k->group, l) | (has_cgroup_namespace(k, pid) ? 0u : ENGINE_LACKS_CGROUPNS);
+		return 0;
+	}
+	fd_close(&k->init);
+	return l->memory_bytes || l->cpu_milli || l->processes ? fail_unfound(k, err) : 0;
+}
+
 static int start(struct docker *k, struct cordon_error *err)
 {
 	struct engine_created *c = &k->api.d->created;
@@ -318,18 +356,9 @@ static int start(struct docker *k, struct cordon_error *err)
 	snprintf(path, sizeof(path), "/containers/%s/start", k->id);
 	if (docker_attach(&k->relay, err) < 0 ||
 	    docker_do(&k->api, "POST", path, NULL, NULL, "start the container", err) < 0 ||
-	    ask_state(k, &state, err) < 0)
+	    ask_state(k, &state, err) < 0 || find_init(k, state.pid, err) < 0)
 		return -1;
 	k->api.until_us = 0;
-	if (k->api.is_local && state.pid > 0) {
-		k->init = (int)syscall(SYS_pidfd_open, state.pid, 0);
-		docker_group_open(&k->group, state.pid);
-		c->init_pid = state.pid;
-		c->is_local = 1;
-	}
-	if (c->is_local)
-		c->lacks |= docker_group_lacks(&k->group, l) |
-			    (has_cgroup_namespace(k, c->init_pid) ? 0u : ENGINE_LACKS_CGROUPNS);
 	if (!has_user_namespace(c->init_pid))
 		c->lacks |= ENGINE_LACKS_USERNS;
 	else if (!k->keeps_id)

@@ -102,6 +102,18 @@ bool docker_is_unwanted(const struct driver *d);
 /* For engines that do not answer: why, and what helps. */
 int docker_fail_curl(const struct docker_api *api, CURLcode code, struct cordon_error *err);
 
+/* ---- the process that it names (docker_named.c) ---- */
+
+enum docker_whose {
+	DOCKER_OURS,   /* runs the file `init`, which is at `inside` in its container */
+	DOCKER_OTHERS, /* runs something else */
+	DOCKER_GONE,   /* there is no such process, or not as a program */
+	DOCKER_UNSEEN, /* not the caller's to see */
+};
+enum docker_whose docker_whose(int pid, const char *inside, const char *init);
+/* The same where a container was just started: its runtime may be about to become init. */
+enum docker_whose docker_await(int pid, const char *inside, const char *init);
+
 /* ---- the attached stream and the end (docker_relay.c) ---- */
 
 struct docker_relay {

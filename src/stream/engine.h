@@ -88,13 +88,14 @@ enum {
 
 struct engine_created {
 	uint32_t type;
-	uint32_t lacks;    /* ENGINE_LACKS_* */
-	int32_t init_pid;  /* on this host; 0 where unknown or another host's */
-	int32_t is_local;  /* init_pid and /proc are this machine's */
-	char id[80];       /* the engine's name of the container */
-	char version[96];  /* "crun 1.8.1", "docker 20.10.24 (api 1.41)", "runsc 20221219.0 (ptrace)" */
-	char detail[96];   /* what else there is to know; may be empty */
-	int32_t is_linked; /* the specification's `link` is in use */
+	uint32_t lacks;     /* ENGINE_LACKS_* */
+	int32_t init_pid;   /* on this host; 0 where unknown or another host's */
+	int32_t is_local;   /* init_pid and /proc are this machine's */
+	char id[80];        /* the engine's name of the container */
+	char version[96];   /* "crun 1.8.1", "docker 20.10.24 (api 1.41)", "runsc 20221219.0 (ptrace)" */
+	char detail[96];    /* what else there is to know; may be empty */
+	int32_t is_linked;  /* the specification's `link` is in use */
+	char init_path[64]; /* docker, podman: init in the container, a name that no other has; "": ENGINE_INIT_PATH */
 };
 
 struct engine_exited {

@@ -5,10 +5,17 @@
 #	good       a container whose init says "hello" and goes
 #	garbage, empty, html, null, types, huge, endless, cut, refused, hang   an answer that is none; refused: an error with control characters
 #	drip       one byte a second
-#	pid        the container's process is the one that FAKE_PID names; mute: and its init never speaks
+#	pid        the container's process is the one that FAKE_PID names
+#	mute       its init never speaks, and the daemon does not end it, either
 #	list       the containers of FAKE_LIST, whatever was asked for
-import json, os, socket, struct, sys, threading, time
+#
+# The process of all others is the init that was asked for, where it was asked for, in the control groups FAKE_GROUPS, of which DIRECTORY/SCENARIO.pid
+# tells the number; it hears and says nothing. Without FAKE_GROUPS there is none.
+import json, os, socket, struct, subprocess, sys, threading, time
 
+PLACE = """for group in $FAKE_GROUPS; do echo 0 >"$group/cgroup.procs" || exit; done
+mount -t tmpfs none "$1" && cd "$1" && mkdir dev old ".${3%/*}" && touch dev/null ".$3" && mount --bind /dev/null dev/null && mount --bind "$2" ".$3" &&
+	pivot_root . old && exec "$3" """
 READY, STARTED, STDOUT, EXITED, START, END, KILL = 11, 14, 15, 18, 2, 5, 6
 ID = "0123456789abcdef" * 4
 STEPS = {"/_ping": "ping", "/version": "version", "/containers/json": "list", "/containers/create": "create", "/attach": "attach",
@@ -28,6 +35,7 @@ def answer(status, body, kind="application/json", more=""):
 class Daemon:
     def __init__(self, where, name):
         self.kind, _, self.step = name.partition(".")
+        self.where, self.name, self.process, self.pid = where, name, None, 0
         self.log = open(f"{where}/{name}.log", "a", buffering=1)
         self.ended = threading.Event()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -52,17 +60,42 @@ class Daemon:
                 size = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
                 while size and len(data) < size[0]:
                     data += peer.recv(65536)
-                data = data[size[0] if size else 0:]
+                body, data = data[:size[0] if size else 0], data[size[0] if size else 0:]
                 method, path = head.decode().split(" ")[:2]
                 self.log.write(f"{method} {path}\n")
-                if not self.obey(peer, method, path.split("?")[0]):
+                if not self.obey(peer, method, path.split("?")[0], body):
                     return
         except OSError:
             pass
         finally:
             peer.close()
 
-    def obey(self, peer, method, path):  # False: the connection is over
+    def place(self, body):  # init in a pid and a mount namespace of its own
+        if not os.environ.get("FAKE_GROUPS") or self.process:
+            return
+        path = body["Entrypoint"][0]
+        source = next(m["Source"] for m in body["HostConfig"]["Mounts"] if m["Target"] == path)
+        root = f"{self.where}/{self.name}.root"
+        os.makedirs(root, exist_ok=True)
+        self.process = subprocess.Popen(["unshare", "-m", "-p", "-f", "--kill-child", "sh", "-c", PLACE, "sh", root, source, path],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        for _ in range(500):
+            with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children") as children:
+                self.pid = int((children.read().split() or [0])[0])
+            if self.pid and os.readlink(f"/proc/{self.pid}/exe") == path:
+                break
+            time.sleep(0.01)
+        with open(f"{self.where}/{self.name}.pid", "w") as file:
+            file.write(str(self.pid))
+
+    def end(self):
+        if self.process and self.kind != "mute":
+            self.process.kill()
+            self.process.wait()
+            self.process, self.pid = None, 0
+        self.ended.set()
+
+    def obey(self, peer, method, path, body):  # False: the connection is over
         step = "delete" if method == "DELETE" else next(s for end, s in STEPS.items() if path.endswith(end))
         if step == self.step and self.kind not in ("good", "pid", "mute", "list"):
             return self.spoil(peer)
@@ -75,9 +108,10 @@ class Daemon:
         elif step == "list":
             peer.sendall(answer(200, os.environ["FAKE_LIST"].encode() if self.kind == "list" else b"[]"))
         elif step == "create":
+            self.place(json.loads(body))
             peer.sendall(answer(201, json.dumps({"Id": ID, "Warnings": []}).encode()))
         elif step == "inspect":
-            pid = int(os.environ["FAKE_PID"]) if self.kind in ("pid", "mute") else 0
+            pid = int(os.environ["FAKE_PID"]) if self.kind == "pid" else self.pid
             peer.sendall(answer(200, json.dumps({"State": {"Running": True, "Pid": pid, "ExitCode": 0}}).encode()))
         elif step == "ping" and self.step == "version":  # a head that does not tell who answers
             peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
@@ -85,7 +119,7 @@ class Daemon:
             peer.sendall(answer(200, b"{}"))
         else:
             if step in ("delete", "kill"):
-                self.ended.set()
+                self.end()
             peer.sendall(answer(204, b""))
         return True
 
@@ -142,8 +176,10 @@ class Daemon:
                     return False
 
 
-for scenario in sys.argv[2:]:
-    Daemon(sys.argv[1], scenario)
+daemons = [Daemon(sys.argv[1], scenario) for scenario in sys.argv[2:]]
 print("ready", flush=True)
 sys.stdin.read()
+for daemon in daemons:
+    if daemon.process:
+        daemon.process.kill()
 os._exit(0)
