@@ -9,7 +9,12 @@
 
 #include <stdlib.h>
 
-enum { FLUSH_MS = 200 }; /* how long a reader of events may make us wait at the end */
+enum {
+	FLUSH_MS = 200, /* how long a reader of events may make us wait at the end */
+	/* Questions: a client that keeps no answers asks twice for each connection, and may make a thousand at once. */
+	DNS_RATE = 2000,
+	DNS_BURST = 4000,
+};
 
 /* A fifth of a second's worth, and never less than a few packets. */
 static uint64_t burst_of(uint64_t rate)
@@ -36,6 +41,7 @@ int egress_init(struct egress *egress, struct cordon_error *err)
 		    burst_of(egress->config.upload_bps));
 	bucket_init(&egress->bucket[CONN_DOWN], egress->loop, egress->config.download_bps,
 		    burst_of(egress->config.download_bps));
+	bucket_init(&egress->questions, egress->loop, DNS_RATE, DNS_BURST);
 	return inspect_prepare(egress, err);
 }
 
@@ -56,6 +62,7 @@ void egress_done(struct egress *egress)
 	if (egress->loop) {
 		bucket_done(&egress->bucket[CONN_UP]);
 		bucket_done(&egress->bucket[CONN_DOWN]);
+		bucket_done(&egress->questions);
 		loop_unwatch(egress->loop, &egress->event_io);
 	}
 	fd_close(&egress->event_fd);

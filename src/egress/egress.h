@@ -45,6 +45,7 @@ struct egress {
 	uint64_t conn_count;
 	struct bucket bucket[2]; /* by enum conn_way, over the whole box */
 	uint64_t total[2];
+	struct bucket questions; /* of the box's DNS, over UDP and TCP together */
 	struct relay_pipes pipes;
 
 	int event_fd; /* -1: nobody listens */

@@ -18,9 +18,6 @@
 
 enum {
 	DNS_TTL = 60,
-	DNS_RATE =
-		2000, /* a client that keeps no answers asks twice for each connection, and may make a thousand at once */
-	DNS_BURST = 4000,
 	DNS_ROUNDS = 64,         /* datagrams in one turn */
 	DNS_CLIENTS = 16,        /* TCP connections at once */
 	DNS_PATIENCE_MS = 10000, /* with one of them */
@@ -43,7 +40,6 @@ struct dns_service {
 	int fd;
 	struct loop_io io;
 	struct loop_timer rest;
-	struct bucket rate;
 	struct dns_client *clients;
 	size_t client_count;
 };
@@ -96,10 +92,10 @@ size_t dns_service_answer(struct dns_service *service, const uint8_t *packet, si
 
 	if (r < 0)
 		return 0;
-	if (bucket_ask(&service->rate, 1, NULL) == 0) {
+	if (bucket_ask(&service->egress->questions, 1, NULL) == 0) {
 		rcode = DNS_REFUSED;
 	} else {
-		bucket_take(&service->rate, 1);
+		bucket_take(&service->egress->questions, 1);
 		rcode = r > 0 ? (enum dns_rcode)r : decide(service->egress, &question, &address);
 	}
 	r = dns_answer(packet, len, &question, rcode, address, DNS_TTL, ret, size);
@@ -252,7 +248,6 @@ int dns_service_start(struct egress *egress, int fd, bool tcp, struct dns_servic
 	service->fd = fd;
 	service->io.ready = tcp ? tcp_ready : udp_ready;
 	service->rest.due = tcp_rested;
-	bucket_init(&service->rate, egress->loop, DNS_RATE, DNS_BURST);
 	if (fd >= 0 && !tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
 		r = -errno;
 	if (fd >= 0 && r == 0)
@@ -270,7 +265,6 @@ void dns_service_free(struct egress *egress, struct dns_service *service)
 		return;
 	while (service->clients)
 		client_free(service->clients);
-	bucket_done(&service->rate);
 	loop_timer_stop(egress->loop, &service->rest);
 	loop_unwatch(egress->loop, &service->io);
 	fd_close(&service->fd);

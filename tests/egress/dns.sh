@@ -125,13 +125,30 @@ def burst(n):
                 time.sleep(0.0005)
         reader.join()
         return got.count(0)
+def stream(n):
+    packet, good = query("x.wild.example"), 0
+    with socket.create_connection((RESOLVER, 53), timeout=5) as s, s.makefile("rb") as answers:
+        for i in range(n):
+            if i % 50 == 0:  # who does not read its answers is let go
+                s.sendall((struct.pack("!H", len(packet)) + packet) * 50)
+            good += answers.read(struct.unpack("!H", answers.read(2))[0])[3] & 15 == 0
+    return good
 say("few", burst(50))
-say("many", burst(30000))
+say("few, tcp", stream(100))
+flood = threading.Thread(target=lambda: say("many", burst(30000)))
+flood.start()
+time.sleep(0.5)
+say("meanwhile", stream(100))
+say("still", flood.is_alive())
+flood.join()
 time.sleep(1)
 say("later", resolve("later.wild.example"))
 END
 say_is few 50 "fifty questions at once are answered"
 got=$(said many)
 if [ "${got:-0}" -gt 1000 ] && [ "$got" -lt 15000 ]; then pass "thirty thousand are too many: $got"; else fail "thirty thousand are too many" "$got"; fi
+is "$(said "few, tcp") $(said still)" "100 True" "control: and a hundred over TCP"
+got=$(said meanwhile)
+if [ "${got:-100}" -lt 50 ]; then pass "those over TCP count with those over UDP ($got of 100)"; else fail "those over TCP count with those over UDP" "$got of 100"; fi
 says later '^ok 198' "a second later it answers again"
 done_testing
