@@ -8,6 +8,9 @@
 #	pid        the container's process is the one that FAKE_PID names
 #	mute       its init never speaks, and the daemon does not end it, either
 #	list       the containers of FAKE_LIST, whatever was asked for
+#	say        an error with the text of DIRECTORY/SCENARIO.text
+#	api.1.47   one of that API, which a ping tells; told.1.47: which a ping does not tell, and is asked for
+# DIRECTORY/SCENARIO.body is what the last container was to be made of.
 #
 # The process of all others is the init that was asked for, where it was asked for, in the control groups FAKE_GROUPS, of which DIRECTORY/SCENARIO.pid
 # tells the number; it hears and says nothing. Without FAKE_GROUPS there is none.
@@ -62,6 +65,8 @@ class Daemon:
                     data += peer.recv(65536)
                 body, data = data[:size[0] if size else 0], data[size[0] if size else 0:]
                 method, path = head.decode().split(" ")[:2]
+                if "/containers/create" in path:
+                    open(f"{self.where}/{self.name}.body", "wb").write(body)
                 self.log.write(f"{method} {path}\n")
                 if not self.obey(peer, method, path.split("?")[0], body):
                     return
@@ -113,7 +118,11 @@ class Daemon:
         elif step == "inspect":
             pid = int(os.environ["FAKE_PID"]) if self.kind == "pid" else self.pid
             peer.sendall(answer(200, json.dumps({"State": {"Running": True, "Pid": pid, "ExitCode": 0}}).encode()))
-        elif step == "ping" and self.step == "version":  # a head that does not tell who answers
+        elif step == "ping" and self.kind == "api":
+            peer.sendall(answer(200, b"OK").replace(b"1.41", self.step.encode()))
+        elif step == "version" and self.kind == "told":
+            peer.sendall(answer(200, json.dumps({"Version": "9.8", "ApiVersion": self.step}).encode()))
+        elif step == "ping" and (self.step == "version" or self.kind == "told"):  # a head that does not tell who answers
             peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nOK")
         elif step in ("ping", "version", "stats"):
             peer.sendall(answer(200, b"{}"))
@@ -143,6 +152,9 @@ class Daemon:
             peer.sendall(answer(200, b'{"Id":"' + ID.encode() + b'","StatusCode":0}')[:-4])
         elif kind == "refused":
             peer.sendall(answer(500, json.dumps({"message": "no \x1b[31mway\x07"}).encode()))
+            return True
+        elif kind == "say":
+            peer.sendall(answer(500, json.dumps({"message": open(f"{self.where}/{self.name}.text").read()}).encode()))
             return True
         elif kind == "drip":
             for byte in b"HTTP/1.1 101 UPGRADED\r\nX-Slow: " + b"x" * 1000:
