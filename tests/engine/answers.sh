@@ -14,10 +14,10 @@ nobody=({html,types,null}.version told.x api.x)
 fake "${known[@]/#/api.}" told.1.30 told.1.52 "${nobody[@]}"
 all "${known[@]/#/api.}" told.1.30 told.1.52 "${nobody[@]}"
 for version in 1.24 1.40 1.43 1.44; do
-	is "$(spoken api.$version)$(came api.$version)" "$version $reached" "a daemon of $version is spoken to as such"
+	is "$(spoken api.$version)$(came api.$version)" "$version $REACHED" "a daemon of $version is spoken to as such"
 done
 for version in 1.45 1.100; do
-	is "$(spoken api.$version)$(came api.$version)" "1.44 $reached" "one of $version in what we know, 1.44"
+	is "$(spoken api.$version)$(came api.$version)" "1.44 $REACHED" "one of $version in what we know, 1.44"
 done
 is "$(spoken told.1.30), $(spoken told.1.52)" "1.30 , 1.44 " "where a ping does not tell, /version is asked, and counts the same"
 is "$(grep -c ' /version$' "$WORK/d/told.1.30.log") $(grep -c ' /version$' "$WORK/d/api.1.40.log")" "1 0" "and only there"

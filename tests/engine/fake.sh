@@ -19,7 +19,7 @@ done
 fine=({garbage,huge,types,refused,cut}.list {html,refused}.ping types.delete)
 fake good "${bad[@]}" "${fine[@]}"
 at good -- true
-is "$(came good)" "$reached" "control: one that behaves" || cat "$WORK/d/good.err"
+is "$(came good)" "$REACHED" "control: one that behaves" || cat "$WORK/d/good.err"
 like "$(cat "$WORK/d/good.log")" 'POST /v1.41/containers/create\?name=cordon-' "and is asked for a container by its name"
 all "${bad[@]}" "${fine[@]}"
 wrong='' slow=''
@@ -31,7 +31,7 @@ is "$wrong" "" "what is no answer ends the run with an error and status 125 (${#
 is "$slow" "" "soon"
 unlike "$(cat "$WORK"/d/*.err)" $'[\x1b\x07]' "and no control character of it reaches the terminal"
 for name in "${fine[@]}"; do
-	[ "$(came "$name")" = "$reached" ] || echo "$name: $(cat "$WORK/d/$name.code" "$WORK/d/$name.err")"
+	[ "$(came "$name")" = "$REACHED" ] || echo "$name: $(cat "$WORK/d/$name.code" "$WORK/d/$name.err")"
 done >"$WORK/wrong"
 is "$(cat "$WORK/wrong")" "" "a list that cannot be read, a ping and a removal that says more keep nobody from running"
 
@@ -76,7 +76,7 @@ FAKE_LIST+=,$(entry dddddddddddddddd "\"cordon.owner\":\"cordon-$$-$(($(cut -d. 
 FAKE_LIST+=,$(entry ffffffffffffffff "$here"),$(entry "../../x/aaaaaaaa" "$orphan,$here"),7]
 fake list
 at list -- true
-is "$(came list)" "$reached" "a daemon that lists whatever it likes" || cat "$WORK/d/list.err"
+is "$(came list)" "$REACHED" "a daemon that lists whatever it likes" || cat "$WORK/d/list.err"
 is "$(sed -n 's|^DELETE /v1.41/containers/\([^?]*\)?.*|\1|p' "$WORK/d/list.log" | grep -v cordon-)" aaaaaaaaaaaaaaaa "has an orphan of this machine removed, and nobody else"
 
 # ---- a process that is named ----

@@ -7,7 +7,7 @@ mkdir "$WORK/d"
 
 # Where the daemon's processes are: limits that hold are looked up, and a box without them is refused. An ordinary user has no groups to give; what he is
 # told in the end is that, and not that something was wrong before.
-FAKE_GROUPS='' reached="125 no process of this machine "
+FAKE_GROUPS='' REACHED="125 no process of this machine "
 make_groups() {
 	local top=/sys/fs/cgroup name=fake-$$ dir file files=(memory/%s/memory.limit_in_bytes pids/%s/pids.max cpu/%s/cpu.cfs_quota_us) values=(256M 60 50000) i
 	[ ! -e $top/cgroup.controllers ] || files=(%s/memory.max %s/pids.max %s/cpu.max)
@@ -16,7 +16,7 @@ make_groups() {
 		[ -d "$dir" ] || { mkdir "$dir" && defer rmdir "$dir" && FAKE_GROUPS+=" $dir"; }
 		[ -e "$dir/$file" ] && echo "${values[i]}" >"$dir/$file" || { skip "boxes that run" "no $file in $dir" && FAKE_GROUPS='' && return; }
 	done
-	reached="0 hello "
+	REACHED="0 hello "
 }
 [ "$ME" != root ] || make_groups
 export FAKE_GROUPS
