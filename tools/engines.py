@@ -2,6 +2,9 @@
 
 LOGS/ENGINE/version and LOGS/ENGINE/TEST (TAP) are a run's. First comes the table, a row for each test; then, by name, every check that did not hold or was
 left out, below the reason that REASONS (tools/engines.why) has for it. What has none comes last, and is said to.
+
+Ends with 1 where that table cannot stand as it is, and says why on stderr: something is not explained, a check of a native box did not hold, a test
+said nothing, or an engine has no version.
 """
 import collections
 import os
@@ -87,19 +90,39 @@ def tell(missing):
             print(f"  - `{test}`, " + "; ".join(f"{who}: " + ", ".join(f"“{c}”" for c in names) for who, names in groups.items()))
 
 
+def wrong(versions, found, missing):
+    """Why the table cannot stand. found: {(engine, test): (good, bad, left)}."""
+    for engine, version in versions.items():
+        if not version:
+            yield f"{engine} has no version"
+    for (engine, test), (good, bad, left) in found.items():
+        if engine == "native" and bad:
+            yield f"native, {test}: {len(bad)} did not hold"
+        if not good and not bad and not left:
+            yield f"{engine}, {test}: nothing ran"
+    count = sum(reason is None for reason, *_ in missing)
+    if count:
+        yield f"{count} not explained"
+
+
 def main():
-    versions = [" ".join(lines(os.path.join(logs, engine, "version"))) or engine for engine in engines]
-    print("| test | " + " | ".join(versions) + " |")
+    versions = {engine: " ".join(lines(os.path.join(logs, engine, "version"))) for engine in engines}
+    print("| test | " + " | ".join(version or engine for engine, version in versions.items()) + " |")
     print("|---|" + "---|" * len(engines))
-    missing, rules = [], reasons()
+    everything, missing, rules = {}, [], reasons()
     for test in tests():
         found = {engine: read(engine, test) for engine in engines}
+        everything.update({(engine, test): what for engine, what in found.items()})
         print(f"| {test} | " + " | ".join(cell(*found[engine]) for engine in engines) + " |")
         for engine in engines:
             for name, times in collections.Counter(found[engine][1] + found[engine][2]).items():
                 said = name + (f" ({times} times)" if times > 1 else "")
                 missing.append((explain(rules, engine, test, name), test, said, engine))
     tell(missing)
+    why_not = list(wrong(versions, everything, missing)) or ([] if everything else ["there is nothing to tell"])
+    for line in why_not:
+        print(f"engines.py: {line}", file=sys.stderr)
+    return 1 if why_not else 0
 
 
-main()
+sys.exit(main())

@@ -89,6 +89,39 @@ rows=$(sed -nE 's/^\| ((promise|limits|life|egress)\/[a-z_0-9]+) \|.*/\1/p' "$TO
 is "$(for name in $rows; do [ -e "$TOP/tests/$name.sh" ] || echo "$name"; done)" "" "every test of docs/ENGINES.md is there"
 unlike "$(cat "$TOP/docs/ENGINES.md")" 'Not explained' "and every difference has its reason"
 like "$rows" 'promise/view.*limits/memory.*egress/names' "control: it has such rows"
+is "$("$TOP/tools/engines.sh" --tests | grep -vxF "$rows")" "" "every test that tools/engines.sh runs has a row"
+is "$(sed -n 's/^| test | //p' "$TOP/docs/ENGINES.md" | sed -E 's/([a-z]) [0-9][^|]*\|/\1 N |/g')" "native | crun N | runc N | docker N | podman N | runsc N |" "and every engine a version"
+# table WHAT STATUS SAYS: how tools/engines.py ends with a run of native and crun that is good but for the one file that was changed.
+printf '= A reason.\ncrun promise/a known\n' >"$WORK/why"
+table() {
+	status "$2" "the table of a run: $1" python3 "$TOP/tools/engines.py" "$WORK/logs" "$WORK/why" native crun
+	like "$OUT" "^\| test \| native \| crun.*\| promise/a \| " "it is printed"
+	like "$ERR" "$3" "and why it cannot stand: ${3:-it can}"
+}
+good_run() {
+	mkdir -p "$WORK"/logs/{native,crun}/promise
+	echo native >"$WORK/logs/native/version"
+	echo crun 1.8 >"$WORK/logs/crun/version"
+	printf 'ok 1 - one\nok 2 - known\n' >"$WORK/logs/native/promise/a"
+	printf 'ok 1 - one\nnot ok 2 - known\n' >"$WORK/logs/crun/promise/a"
+}
+good_run
+table "good" 0 '^$'
+echo "not ok 3 - other" >>"$WORK/logs/crun/promise/a"
+table "what has no reason" 1 '^engines.py: 1 not explained$'
+good_run
+echo "ok 3 - other # SKIP no reason" >>"$WORK/logs/crun/promise/a"
+table "left out without a reason" 1 '1 not explained$'
+good_run
+echo '.* promise/a .*' >>"$WORK/why"
+echo "not ok 3 - other" >>"$WORK/logs/native/promise/a"
+table "native, with a reason" 1 '^engines.py: native, promise/a: 1 did not hold$'
+good_run
+: >"$WORK/logs/crun/promise/a"
+table "a test that said nothing" 1 '^engines.py: crun, promise/a: nothing ran$'
+good_run
+: >"$WORK/logs/crun/version"
+table "no version" 1 '^engines.py: crun has no version$'
 
 # ---- completion ----
 for shell in bash zsh fish; do
