@@ -76,7 +76,7 @@ if [ $me = root ]; then
 	cp -L "${CORDON:-build/cordon}" "$copy/build/cordon"
 	for program in "$(dirname "$(realpath "${CORDON:-build/cordon}")")"/cordon-{egress,egress-tls,image,engine,engine-docker,build,init}; do cp "$program" "$copy/build/"; done
 	cp -r tests tools profiles "$copy/"
-	[ ! -d man ] || cp -r man examples include "$copy/"
+	[ ! -d man ] || cp -r man examples include docs "$copy/"
 	chown -R "$user": "$copy"
 	home=$(getent passwd "$user" | cut -d: -f6)
 	as_user=(setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups --inh-caps=-all --reset-env
