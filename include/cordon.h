@@ -248,7 +248,8 @@ struct cordon_result {
 	const char *const *degraded;      /* NULL-terminated: what was given up on request */
 	const char *kept;                 /* the scratch directory that job.keep kept, or NULL */
 	const struct cordon_error *error; /* why it could not start, or what failed later; NULL if nothing */
-	const char *engine_version;       /* "crun 1.8.1"; NULL for native */
+	const char *engine_version;       /* "cordon 0.1.0", "crun 1.8.1"; NULL: it was not reached */
+	const char *const *required; /* NULL-terminated: the layers that the policy may not be without (`require`) */
 };
 
 /* `io` may be NULL: no stdin, output collected. */

@@ -6,9 +6,9 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "box/engine_probe.h"
 #include "os/cgroup.h"
 #include "os/probe.h"
+#include "plan/engine_probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +126,9 @@ static void json_engines(struct json *j, const struct report *r)
 		json_object(j, NULL);
 		json_string(j, "name", f->engine->name);
 		json_bool(j, "works", f->works);
-		json_string(j, "detail", f->detail);
+		json_string(j, "version", f->works ? f->version : NULL);
+		json_string(j, "about", f->engine->about);
+		json_string(j, "why", f->works ? NULL : f->why);
 		json_string(j, "remedy", f->remedy[0] ? f->remedy : NULL);
 		json_array(j, "layers");
 		for (int layer = 0; layer < LAYER_COUNT; layer++)
@@ -217,17 +219,24 @@ static void add_level(struct str *s, const struct level *level)
 /* A runtime's limits are cgroups or refused: without any the box needs a policy that asks for none. */
 static void add_engine(struct str *s, const struct report *r, const struct engine_finding *f)
 {
-	bool unheld =
-		f->works && f->engine->makes_root && !f->engine->is_native && strcmp(r->limit_source, "cgroup") != 0;
+	bool unheld = f->works && f->engine->makes_root && f->engine->driver && strcmp(r->limit_source, "cgroup") != 0;
 
-	str_addf(s, "%-5s %-16s %s%s%s\n",
+	str_addf(s, "%-5s %-16s %s%s%s%s%s\n",
 		 !f->works ? "no"
 		 : unheld  ? "warn"
 			   : "ok",
-		 f->engine->name, f->detail, f->works && lacks_network(f->engine) ? "; without a network" : "",
+		 f->engine->name, f->engine->about, f->works ? ", " : ": ", f->works ? f->version : f->why,
+		 f->works && lacks_network(f->engine) ? "; without a network" : "",
 		 unheld ? "; limits cannot be held: no cgroup is delegated" : "");
 	if (f->remedy[0])
 		str_addf(s, "%-5s %-16s remedy: %s\n", "", "", f->remedy);
+	if (!f->works)
+		return;
+	str_addf(s, "%-5s %-16s layers:", "", "");
+	for (int layer = 0; layer < LAYER_COUNT; layer++)
+		if (f->engine->layers & (1u << layer))
+			str_addf(s, " %s", layer_name((enum layer)layer));
+	str_add(s, "\n");
 }
 
 static char *as_text(const struct report *r)

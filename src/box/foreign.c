@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "box/errand.h"
 #include "box/guard.h"
 #include "box/lasting.h"
 #include "box/watch.h"
 #include "os/process.h"
 #include "plan/engine.h"
+#include "plan/errand.h"
 
 #include <errno.h>
 #include <poll.h>

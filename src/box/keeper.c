@@ -540,7 +540,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	memcpy(fds->owner, k.owner,
 	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
 	keeper_forget_secrets(&plan->network.config);
-	if (begun == 0 && !plan->engine->is_native)
+	if (begun == 0 && plan->engine->driver)
 		foreign_run(plan, fds, k.owner, &k.report);
 	else if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
 		plan->lives ? keeper_live(&k) : keeper_watch(&k);

@@ -3,12 +3,12 @@
 
 #include "base/libexec.h"
 #include "base/str.h"
-#include "box/errand.h"
 #include "box/protect.h"
 #include "box/scratch.h"
 #include "box/shelf.h"
 #include "os/probe.h"
 #include "plan/engine.h"
+#include "plan/errand.h"
 #include "policy/config.h"
 
 enum { SWEEP_MS = 10000 };
@@ -44,7 +44,7 @@ static void sweep_engines(void)
 		const struct engine *e = &engines[i];
 		auto_free char *driver = NULL;
 
-		if (e->is_native || (e->makes_root && swept_runtimes) || engine_is_missing(e, why, sizeof(why)))
+		if (!e->driver || (e->makes_root && swept_runtimes) || engine_is_missing(e, why, sizeof(why)))
 			continue;
 		driver = libexec_find(e->driver);
 		if (driver)

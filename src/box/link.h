@@ -94,7 +94,7 @@ struct link_report {
 	bool limits_by_watch;
 	bool is_last;              /* a box that lives ended with this job */
 	bool is_idle;              /* a box that lives ended between two jobs: nobody waits for this report */
-	char engine_version[96];   /* empty: native */
+	char engine_version[96];   /* empty: none was reached, or native */
 	struct cordon_error error; /* code CORDON_OK: none */
 	uint32_t denial_count;
 	uint64_t denials_lost; /* distinct ones beyond the table */

@@ -171,11 +171,15 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 	out->memory_peak_bytes = p->memory_peak_bytes;
 	out->level = plan->level == LEVEL_PROCESS ? "process" : "container";
 	out->engine = plan->engine->name;
-	if (p->engine_version[0] && strv_add(&r->texts, p->engine_version) == 0)
+	if (!plan->engine->driver)
+		out->engine_version = "cordon " CORDON_VERSION;
+	else if (p->engine_version[0] && strv_add(&r->texts, p->engine_version) == 0)
 		out->engine_version = r->texts.v[r->texts.n - 1];
 	out->limit_source = p->limits_by_watch ? "watch" : "cgroup";
 	list_layers(p->layers, r->layers);
 	list_layers(p->degraded, r->degraded);
+	list_layers(plan->required, r->required);
+	out->required = r->required;
 	out->layers = r->layers;
 	out->degraded = r->degraded;
 	if (p->error.code != CORDON_OK) {
@@ -205,6 +209,7 @@ struct cordon_result *cordon_result_from_error(const struct cordon_error *error)
 	r->public.status = status_of_error(error->code);
 	r->public.layers = r->layers;
 	r->public.degraded = r->degraded;
+	r->public.required = r->required;
 	return &r->public;
 }
 
@@ -257,6 +262,7 @@ static void json_isolation(struct json *j, const struct cordon_result *r)
 		json_string(j, "engine_version", r->engine_version);
 	json_strings(j, "layers", r->layers);
 	json_strings(j, "degraded", r->degraded);
+	json_strings(j, "required", r->required);
 	json_string(j, "limit_source", r->limit_source);
 	json_end_object(j);
 }

@@ -13,7 +13,7 @@ struct result {
 	struct cordon_denial *denials;
 	struct cordon_connection *network;
 	struct traffic_row *rows; /* which `network` points into */
-	const char *layers[LAYER_COUNT + 1], *degraded[LAYER_COUNT + 1];
+	const char *layers[LAYER_COUNT + 1], *degraded[LAYER_COUNT + 1], *required[LAYER_COUNT + 1];
 	struct strv texts; /* what the public strings point to */
 };
 

@@ -37,7 +37,7 @@ enum {
 };
 
 struct docker {
-	struct docker_relay relay; /* first: on_request gets it */
+	struct docker_relay relay;
 	struct docker_api api;
 	struct docker_group group;
 	struct oci_dir dir; /* Podman: of the filter */
@@ -373,9 +373,10 @@ static int start(struct docker *k, struct cordon_error *err)
 
 /* ---- running ---- */
 
-static void read_numbers(struct docker *k)
+static void docker_stats(struct driver *d)
 {
-	struct engine_exited *e = &k->api.d->exited;
+	struct docker *k = d->state;
+	struct engine_exited *e = &d->exited;
 	struct cgroup_usage usage;
 	struct docker_stats stats;
 	json_t *json = NULL;
@@ -400,59 +401,45 @@ static void read_numbers(struct docker *k)
 	json_decref(json);
 }
 
-static void post(struct docker *k, const char *verb, bool is_told)
+static int post(struct docker *k, const char *verb, struct cordon_error *err)
 {
-	struct cordon_error err = { 0 };
 	char path[160];
-	int r;
 
 	snprintf(path, sizeof(path), "/containers/%s/%s", k->id, verb);
-	r = docker_do(&k->api, "POST", path, NULL, NULL, verb, &err);
-	if (!is_told)
-		return;
-	if (r < 0) {
-		control_tell_error(k->api.d, &err);
-		return;
-	}
-	k->api.d->exited.paused = strcmp(verb, "pause") == 0;
-	read_numbers(k);
-	control_tell_numbers(k->api.d, ENGINE_STATS);
+	return docker_do(&k->api, "POST", path, NULL, NULL, verb, err);
 }
 
-static void obey(struct docker_relay *relay)
+static int docker_pause(struct driver *d, struct cordon_error *err)
 {
-	struct docker *k = (struct docker *)relay;
-
-	switch (control_next(k->api.d)) {
-	case ENGINE_KILL:
-		kill_init(k);
-		post(k, "kill", false);
-		break;
-	case ENGINE_STAT:
-		read_numbers(k);
-		control_tell_numbers(k->api.d, ENGINE_STATS);
-		break;
-	case ENGINE_PAUSE:
-		post(k, "pause", true);
-		break;
-	case ENGINE_RESUME:
-		post(k, "unpause", true);
-		break;
-	/* Podman tells of an end only when a second process of it has cleaned up; removing does not wait for that one. */
-	case ENGINE_LEAVE:
-		relay->is_left = strcmp(k->api.d->engine, "podman") == 0 && k->group.is_open;
-		break;
-	default:
-		break;
-	}
+	return post(d->state, "pause", err);
 }
 
-static int run(struct docker *k, struct cordon_error *err)
+static int docker_resume(struct driver *d, struct cordon_error *err)
 {
-	struct engine_exited *e = &k->api.d->exited;
+	return post(d->state, "unpause", err);
+}
+
+static void docker_kill(struct driver *d)
+{
+	kill_init(d->state);
+	(void)post(d->state, "kill", NULL);
+}
+
+/* Podman tells of an end only when a second process of it has cleaned up; removing does not wait for that one. */
+static void docker_leave(struct driver *d)
+{
+	struct docker *k = d->state;
+
+	k->relay.is_left = strcmp(d->engine, "podman") == 0 && k->group.is_open;
+}
+
+static int docker_carry(struct driver *d, struct cordon_error *err)
+{
+	struct docker *k = d->state;
+	struct engine_exited *e = &d->exited;
 	struct docker_state state = { 0 };
 
-	if (docker_relay(&k->relay, obey, err) < 0)
+	if (docker_relay(&k->relay, err) < 0)
 		return -1;
 	if (k->relay.is_left)
 		return 0;
@@ -464,18 +451,39 @@ static int run(struct docker *k, struct cordon_error *err)
 	return 0;
 }
 
-int docker_drive(struct driver *d, struct cordon_error *err)
+static int docker_create(struct driver *d, struct cordon_error *err)
 {
-	struct docker k = { .api.d = d, .group.cgroup = CGROUP_INIT, .init = -1, .sweeper = -1 };
-	bool was_gone;
-	int r = start(&k, err);
+	struct docker *k = d->state = calloc(1, sizeof(*k));
 
-	if (r == 0) {
-		control_tell_created(d);
-		r = run(&k, err);
-	}
-	was_gone = d->is_gone;
-	undo(&k);
-	d->is_gone = was_gone;
-	return r;
+	if (!k)
+		return fail_memory(err);
+	*k = (struct docker){ .api.d = d, .group.cgroup = CGROUP_INIT, .init = -1, .sweeper = -1 };
+	return start(k, err);
 }
+
+static void docker_destroy(struct driver *d, bool is_clean)
+{
+	bool was_gone = d->is_gone;
+
+	(void)is_clean;
+	if (!d->state)
+		return;
+	undo(d->state);
+	d->is_gone = was_gone;
+	free(d->state);
+	d->state = NULL;
+}
+
+const struct driver_ops docker_ops = {
+	.create = docker_create,
+	.carry = docker_carry,
+	.destroy = docker_destroy,
+	.stats = docker_stats,
+	.pause = docker_pause,
+	.resume = docker_resume,
+	.kill = docker_kill,
+	.leave = docker_leave,
+	.probe = docker_probe,
+	.remove = docker_remove_of,
+	.sweep = docker_sweep_now,
+};

@@ -94,6 +94,10 @@ int docker_fail(const struct docker_api *api, const struct docker_answer *answer
 int docker_remove(struct docker_api *api, const char *id);
 /* Containers of this place whose owner is gone. */
 void docker_sweep(struct docker_api *api);
+/* The errands of driver.h (docker_aside.c). */
+int docker_probe(struct driver *d, char version[DRIVER_VERSION_MAX], struct cordon_error *err);
+int docker_remove_of(struct driver *d, const char *owner, struct cordon_error *err);
+int docker_sweep_now(struct driver *d, struct cordon_error *err);
 int docker_pull(struct docker_api *api, const char *image, struct cordon_error *err);
 /* A handle for `url`, with everything that reaches the daemon set. */
 CURL *docker_handle(const struct docker_api *api, const char *path);
@@ -125,8 +129,8 @@ struct docker_relay {
 	bool is_left; /* nobody asks how the container ends */
 };
 int docker_attach(struct docker_relay *relay, struct cordon_error *err);
-/* Until the container has ended. -1 where the daemon went meanwhile. on_request is called when the keeper says something. */
-int docker_relay(struct docker_relay *relay, void (*on_request)(struct docker_relay *relay), struct cordon_error *err);
+/* Until the container has ended. -1 where the daemon went meanwhile. */
+int docker_relay(struct docker_relay *relay, struct cordon_error *err);
 void docker_relay_done(struct docker_relay *relay);
 
 #endif

@@ -12,52 +12,42 @@
 
 enum { TRIES = 20, PAUSE_MS = 500 };
 
-static int probe(struct docker_api *api, struct driver *d, struct cordon_error *err)
+int docker_probe(struct driver *d, char version[DRIVER_VERSION_MAX], struct cordon_error *err)
 {
-	if (docker_open(api, d, err) < 0)
-		return -1;
-	printf("%s (api %s)\n", api->version.version, api->version.api);
-	return 0;
+	struct docker_api api = { 0 };
+	int r = docker_open(&api, d, err);
+
+	if (r == 0)
+		snprintf(version, DRIVER_VERSION_MAX, "%s (api %s)", api.version.version, api.version.api);
+	docker_close(&api);
+	return r;
 }
 
 /* Again and again for some seconds: a daemon may be starting, and what is being made has no name yet. */
-static int remove_owner(struct docker_api *api, struct driver *d, const char *owner, struct cordon_error *err)
+int docker_remove_of(struct driver *d, const char *owner, struct cordon_error *err)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_MS * 1000000L };
+	struct docker_api api = { 0 };
 	int r = -1;
 
 	for (int i = 0; r < 0 && i < TRIES; i++) {
 		if (i)
 			nanosleep(&pause, NULL);
-		docker_close(api);
-		if (docker_open(api, d, err) == 0)
-			r = docker_remove(api, owner);
+		docker_close(&api);
+		if (docker_open(&api, d, err) == 0)
+			r = docker_remove(&api, owner);
 	}
+	docker_close(&api);
 	return r;
 }
 
-static int sweep_all(struct docker_api *api, struct driver *d, struct cordon_error *err)
-{
-	if (docker_open(api, d, err) < 0)
-		return -1;
-	docker_sweep(api);
-	return 0;
-}
-
-int docker_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err)
+int docker_sweep_now(struct driver *d, struct cordon_error *err)
 {
 	struct docker_api api = { 0 };
-	int r = -1;
+	int r = docker_open(&api, d, err);
 
-	d->is_gone = true; /* there is nobody to be told */
-	if (strcmp(what, "--probe") == 0)
-		r = probe(&api, d, err);
-	else if (strcmp(what, "--sweep") == 0)
-		r = sweep_all(&api, d, err);
-	else if (strcmp(what, "--remove") == 0 && spec_is_owner(owner))
-		r = remove_owner(&api, d, owner, err);
-	else
-		cordon_fail(err, CORDON_INVALID, 0, "no such errand");
+	if (r == 0)
+		docker_sweep(&api);
 	docker_close(&api);
 	return r;
 }

@@ -304,7 +304,7 @@ static void wait_for(struct flow *f, struct curl_waitfd fds[3])
 		fds[2].events |= CURL_WAIT_POLLOUT;
 }
 
-static void turn(struct flow *f, void (*on_request)(struct docker_relay *relay))
+static void turn(struct flow *f)
 {
 	struct curl_waitfd all[3], fds[3];
 	unsigned n = 0;
@@ -317,7 +317,7 @@ static void turn(struct flow *f, void (*on_request)(struct docker_relay *relay))
 	(void)curl_multi_poll(f->multi, fds, n, f->ended_us ? 100 : 60000, NULL);
 	for (unsigned i = 0; i < n; i++)
 		if (fds[i].fd == f->relay->api->d->control && fds[i].revents)
-			on_request(f->relay);
+			driver_obey(f->relay->api->d);
 	take_from_keeper(f);
 	give_to_container(f);
 	take_from_container(f);
@@ -325,7 +325,7 @@ static void turn(struct flow *f, void (*on_request)(struct docker_relay *relay))
 	look_at_wait(f);
 }
 
-int docker_relay(struct docker_relay *relay, void (*on_request)(struct docker_relay *relay), struct cordon_error *err)
+int docker_relay(struct docker_relay *relay, struct cordon_error *err)
 {
 	struct flow *f = calloc(1, sizeof(*f));
 	int r;
@@ -337,7 +337,7 @@ int docker_relay(struct docker_relay *relay, void (*on_request)(struct docker_re
 		    ? fail_memory(err)
 		    : 0;
 	while (r == 0 && !is_over(f))
-		turn(f, on_request);
+		turn(f);
 	if (r == 0 && f->failed != CURLE_OK)
 		r = docker_fail_curl(relay->api, f->failed, err);
 	if (f->wait) {

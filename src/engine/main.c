@@ -30,30 +30,50 @@ static int read_spec(struct driver *d, struct cordon_error *err)
 	return spec_parse(&d->spec, text, (size_t)n, err);
 }
 
-static int drive(struct driver *d, struct cordon_error *err)
+static int find_engine(struct driver *d, struct cordon_error *err)
 {
-	if (read_spec(d, err) < 0)
-		return -1;
 	for (const struct driver_engine *e = driver_engines; e->name; e++)
 		if (strcmp(e->name, d->engine) == 0)
-			return e->drive(d, err);
-	return cordon_fail(err, CORDON_INVALID, 0, "this program drives no engine '%s'", d->engine);
+			d->ops = e->ops;
+	return d->ops ? 0 : cordon_fail(err, CORDON_INVALID, 0, "this program drives no engine '%s'", d->engine);
 }
 
-/* An errand: what fails is said on stdout, with the remedy on a line of its own. */
+static int drive(struct driver *d, struct cordon_error *err)
+{
+	return read_spec(d, err) < 0 || find_engine(d, err) < 0 ? -1 : driver_run(d, err);
+}
+
+static int run_errand(struct driver *d, const char *what, const char *owner, struct cordon_error *err)
+{
+	char version[DRIVER_VERSION_MAX];
+	int r;
+
+	if (strcmp(what, "--sweep") == 0)
+		return d->ops->sweep(d, err);
+	if (strcmp(what, "--remove") == 0 && spec_is_owner(owner))
+		return d->ops->remove(d, owner, err);
+	if (strcmp(what, "--probe") != 0)
+		return cordon_fail(err, CORDON_INVALID, 0, "no such errand");
+	r = d->ops->probe(d, version, err);
+	if (r == 0)
+		printf("%s\n", version);
+	return r;
+}
+
+/* ENGINE --probe|--sweep, ENGINE --remove OWNER. What fails is said on stdout, with the remedy on a line of its own. */
 static int run_aside(const char *engine, const char *what, const char *owner)
 {
-	struct driver d = { .engine = engine, .stream = -1, .control = -1 };
+	struct driver d = {
+		.engine = engine, .stream = -1, .control = -1, .is_gone = true
+	}; /* there is nobody to be told */
 	struct cordon_error err = { 0 };
 
-	for (const struct driver_engine *e = driver_engines; e->name; e++)
-		if (strcmp(e->name, engine) == 0 && e->aside) {
-			if (e->aside(&d, what, owner, &err) == 0)
-				return 0;
-			printf("%s\n%s\n", err.message, err.hint);
-			return 1;
-		}
-	return 2;
+	if (find_engine(&d, &err) < 0)
+		return 2;
+	if (run_errand(&d, what, owner, &err) == 0)
+		return 0;
+	printf("%s\n%s\n", err.message, err.hint);
+	return 1;
 }
 
 int main(int argc, char **argv)

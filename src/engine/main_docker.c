@@ -2,7 +2,7 @@
 #include "engine/driver.h"
 
 const struct driver_engine driver_engines[] = {
-	{ "docker", docker_drive, docker_aside },
-	{ "podman", docker_drive, docker_aside },
+	{ "docker", &docker_ops },
+	{ "podman", &docker_ops },
 	{ 0 },
 };

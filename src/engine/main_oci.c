@@ -2,8 +2,8 @@
 #include "engine/driver.h"
 
 const struct driver_engine driver_engines[] = {
-	{ "crun", oci_drive, oci_aside },
-	{ "runc", oci_drive, oci_aside },
-	{ "runsc", oci_drive, oci_aside },
+	{ "crun", &oci_ops },
+	{ "runc", &oci_ops },
+	{ "runsc", &oci_ops },
 	{ 0 },
 };

@@ -40,6 +40,7 @@ struct oci {
 	const char *platform;   /* runsc's; NULL: its own choice */
 	bool tries, was_killed; /* by another, or on the keeper's word: no reason to try again */
 	int proc;               /* pidfd of init (runsc: of its sandbox) */
+	int sweeper;            /* of what others left; -1: none */
 	bool is_runc, is_gvisor;
 };
 
@@ -450,45 +451,39 @@ static void kill_all(struct oci *o)
 		(void)cgroup_kill(&o->cgroup);
 }
 
-static void pause_all(struct oci *o, bool paused)
+static void oci_kill(struct driver *d)
 {
-	struct cordon_error err = { 0 };
+	kill_all(d->state);
+}
+
+static void oci_stats(struct driver *d)
+{
+	struct oci *o = d->state;
+
+	read_numbers(o);
+	if (o->has_cgroup)
+		cgroup_read_now(&o->cgroup, &d->exited.memory_bytes, &d->exited.processes);
+}
+
+static int set_paused(struct oci *o, bool paused, struct cordon_error *err)
+{
 	int r = o->has_cgroup ? cgroup_pause(&o->cgroup, paused) : -EOPNOTSUPP;
 
-	if (r < 0) {
-		cordon_fail(&err, CORDON_UNAVAILABLE, -r, "pause a container of %s on this host", o->d->engine);
-		control_tell_error(o->d, &err);
-		return;
-	}
-	o->d->exited.paused = paused;
-	read_numbers(o);
-	control_tell_numbers(o->d, ENGINE_STATS);
+	return r < 0 ? cordon_fail(err, CORDON_UNAVAILABLE, -r, "pause a container of %s on this host", o->d->engine)
+		     : 0;
 }
 
-static void obey(struct oci *o)
+static int oci_pause(struct driver *d, struct cordon_error *err)
 {
-	switch (control_next(o->d)) {
-	case ENGINE_KILL:
-		kill_all(o);
-		break;
-	case ENGINE_STAT:
-		read_numbers(o);
-		if (o->has_cgroup)
-			cgroup_read_now(&o->cgroup, &o->d->exited.memory_bytes, &o->d->exited.processes);
-		control_tell_numbers(o->d, ENGINE_STATS);
-		break;
-	case ENGINE_PAUSE:
-		pause_all(o, true);
-		break;
-	case ENGINE_RESUME:
-		pause_all(o, false);
-		break;
-	default:
-		break;
-	}
+	return set_paused(d->state, true, err);
 }
 
-static void run(struct oci *o)
+static int oci_resume(struct driver *d, struct cordon_error *err)
+{
+	return set_paused(d->state, false, err);
+}
+
+static void wait_for_end(struct oci *o)
 {
 	struct engine_exited *e = &o->d->exited;
 	struct pollfd fds[2];
@@ -499,7 +494,7 @@ static void run(struct oci *o)
 		fds[1] = (struct pollfd){ .fd = o->d->is_gone ? -1 : o->d->control, .events = POLLIN };
 		(void)poll(fds, ARRAY_LEN(fds), -1);
 		if (fds[1].revents)
-			obey(o);
+			driver_obey(o->d);
 	} while (!fds[0].revents);
 	e->has_status = process_wait(o->proc, &status) == 0;
 	e->status = status;
@@ -507,6 +502,19 @@ static void run(struct oci *o)
 	if (o->is_gvisor && e->has_status && WIFEXITED(status) && WEXITSTATUS(status) > 128)
 		e->status = WEXITSTATUS(status) - 128;
 	fd_close(&o->proc);
+}
+
+static int oci_carry(struct driver *d, struct cordon_error *err)
+{
+	struct oci *o = d->state;
+
+	(void)err;
+	/* What others have left: now, while the payload starts without us. */
+	o->sweeper = oci_dir_sweep(d);
+	cgroup_sweep(&o->host, o->has_cgroup);
+	wait_for_end(o);
+	read_numbers(o);
+	return 0;
 }
 
 /* What a container that has ended leaves: runc groups in trees that are not ours, runsc a second process, which has gone with its group. */
@@ -544,25 +552,54 @@ static void undo(struct oci *o, bool is_clean)
 	oci_dir_remove(&o->dir);
 }
 
-int oci_drive(struct driver *d, struct cordon_error *err)
+static void oci_destroy(struct driver *d, bool is_clean)
 {
-	struct oci o = { .d = d,
-			 .cgroup = CGROUP_INIT,
-			 .proc = -1,
-			 .is_runc = strcmp(d->engine, "runc") == 0,
-			 .is_gvisor = strcmp(d->engine, "runsc") == 0 };
-	int r, sweeper = -1;
+	struct oci *o = d->state;
 
-	r = start(&o, err);
-	if (r == 0) {
-		control_tell_created(d);
-		/* What others have left: now, while the payload starts without us. */
-		sweeper = oci_dir_sweep(d);
-		cgroup_sweep(&o.host, o.has_cgroup);
-		run(&o);
-		read_numbers(&o);
-	}
-	oci_dir_swept(&sweeper);
-	undo(&o, r == 0);
-	return r;
+	if (!o)
+		return;
+	oci_dir_swept(&o->sweeper);
+	undo(o, is_clean);
+	free(o);
+	d->state = NULL;
 }
+
+static int oci_create(struct driver *d, struct cordon_error *err)
+{
+	struct oci *o = d->state = calloc(1, sizeof(*o));
+
+	if (!o)
+		return fail_memory(err);
+	*o = (struct oci){ .d = d,
+			   .cgroup = CGROUP_INIT,
+			   .proc = -1,
+			   .sweeper = -1,
+			   .is_runc = strcmp(d->engine, "runc") == 0,
+			   .is_gvisor = strcmp(d->engine, "runsc") == 0 };
+	return start(o, err);
+}
+
+static int oci_probe(struct driver *d, char version[DRIVER_VERSION_MAX], struct cordon_error *err)
+{
+	struct oci_about about;
+	char program[256];
+
+	if (oci_find(d, d->engine, program, sizeof(program), err) < 0)
+		return -1;
+	oci_about(NULL, d->engine, program, &about);
+	snprintf(version, DRIVER_VERSION_MAX, "%s (%s)", *about.version ? about.version : "unknown version", program);
+	return 0;
+}
+
+const struct driver_ops oci_ops = {
+	.create = oci_create,
+	.carry = oci_carry,
+	.destroy = oci_destroy,
+	.stats = oci_stats,
+	.pause = oci_pause,
+	.resume = oci_resume,
+	.kill = oci_kill,
+	.probe = oci_probe,
+	.remove = oci_dir_remove_of,
+	.sweep = oci_dir_sweep_now,
+};

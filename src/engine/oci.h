@@ -30,6 +30,9 @@ void oci_dir_remove(struct oci_dir *dir);
  * there are none. The other one is for the end: it waits a moment for it, no more. */
 int oci_dir_sweep(const struct driver *d);
 void oci_dir_swept(int *sweeper);
+/* The errands of driver.h: the container of one, and all whose owner is gone, here and now. */
+int oci_dir_remove_of(struct driver *d, const char *owner, struct cordon_error *err);
+int oci_dir_sweep_now(struct driver *d, struct cordon_error *err);
 
 /* The group `path`, an absolute one, in every tree that there is. 0 when none is left. */
 int oci_remove_groups(const char *path);
@@ -56,7 +59,7 @@ int oci_call(const struct oci_call *call);
 /* Where the runtime's program is; -1 where it is not. */
 int oci_find(const struct driver *d, const char *engine, char *buf, size_t size, struct cordon_error *err);
 
-/* What is known of an installed runtime; `top` is struct oci_dir's. */
+/* What is known of an installed runtime; `top` is struct oci_dir's, where it is remembered; NULL: it is asked. */
 struct oci_about {
 	char version[64];      /* "1.8.1"; empty: it did not say */
 	char platforms[3][12]; /* runsc: those it knows, the best first */

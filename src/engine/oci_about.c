@@ -108,15 +108,15 @@ void oci_about(const char *top, const char *engine, const char *program, struct 
 	char key[96], path[320];
 
 	*ret = (struct oci_about){ 0 };
-	snprintf(path, sizeof(path), "%s/about-%s", top, engine);
+	snprintf(path, sizeof(path), "%s/about-%s", top ? top : "", engine);
 	program_key(program, key, sizeof(key));
-	if (recall(path, key, ret))
+	if (top && recall(path, key, ret))
 		return;
 	*ret = (struct oci_about){ 0 };
 	ask_version(engine, program, ret);
 	if (strcmp(engine, "runsc") == 0)
 		ask_platforms(program, ret);
-	if (*ret->version)
+	if (top && *ret->version)
 		keep(path, key, ret);
 }
 

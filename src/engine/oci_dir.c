@@ -339,20 +339,29 @@ int oci_dir_sweep(const struct driver *d)
 	_exit(0);
 }
 
-int oci_aside(struct driver *d, const char *what, const char *owner, struct cordon_error *err)
+/* False: there is nothing of ours, or it is not ours. */
+static bool has_top(const struct driver *d, char *top, size_t size)
+{
+	find_top(d, top, size);
+	return access(top, F_OK) == 0 && make_top(top) == 0;
+}
+
+int oci_dir_remove_of(struct driver *d, const char *owner, struct cordon_error *err)
 {
 	char top[256];
 
-	bool removes = strcmp(what, "--remove") == 0 && owner && spec_is_owner(owner);
-
-	if (!removes && strcmp(what, "--sweep") != 0)
-		return cordon_fail(err, CORDON_INVALID, 0, "no such errand");
-	find_top(d, top, sizeof(top));
-	if (access(top, F_OK) < 0 || make_top(top) < 0)
-		return 0;
-	if (removes)
+	(void)err;
+	if (has_top(d, top, sizeof(top)))
 		sweep_one(d, top, owner);
-	else
+	return 0;
+}
+
+int oci_dir_sweep_now(struct driver *d, struct cordon_error *err)
+{
+	char top[256];
+
+	(void)err;
+	if (has_top(d, top, sizeof(top)))
 		(void)sweep_all(d, top, false);
 	return 0;
 }

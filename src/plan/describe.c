@@ -1,6 +1,7 @@
 /* What a plan would do, layer by layer and path by path, for people and as JSON. */
 #include "base/json.h"
 #include "plan/engine.h"
+#include "plan/engine_probe.h"
 #include "plan/plan.h"
 
 #include <inttypes.h>
@@ -113,21 +114,25 @@ static void text_user(struct str *s, const struct cordon_plan *p)
 		str_addf(s, "(uid %u, the caller's own, the same inside and on the host)\n", (unsigned)geteuid());
 }
 
-static void text_layers(struct str *s, const struct cordon_plan *p)
+static void text_layer_list(struct str *s, const char *what, unsigned layers)
 {
-	str_addf(s, "level    %s, engine %s%s%s\nlayers  ", level_text(p), p->engine->name,
-		 p->engine_platform ? ", platform " : "", p->engine_platform ? p->engine_platform : "");
+	if (!layers)
+		return;
+	str_addf(s, "%-8s", what);
 	for (int i = 0; i < LAYER_COUNT; i++)
-		if (p->layers & (1u << i))
+		if (layers & (1u << i))
 			str_addf(s, " %s", layer_name((enum layer)i));
 	str_add(s, "\n");
-	if (p->degraded) {
-		str_add(s, "without ");
-		for (int i = 0; i < LAYER_COUNT; i++)
-			if (p->degraded & (1u << i))
-				str_addf(s, " %s", layer_name((enum layer)i));
-		str_add(s, "\n");
-	}
+}
+
+static void text_layers(struct str *s, const struct cordon_plan *p, const struct engine_finding *engine)
+{
+	str_addf(s, "level    %s, engine %s%s%s%s%s\n", level_text(p), p->engine->name, engine->version[0] ? " " : "",
+		 engine->version, p->engine_platform ? ", platform " : "",
+		 p->engine_platform ? p->engine_platform : "");
+	text_layer_list(s, "layers", p->layers);
+	text_layer_list(s, "required", p->required);
+	text_layer_list(s, "without", p->degraded);
 	str_addf(s, "syscalls %s%s%s; refused ones are %s\n", p->seccomp.strict ? "strict" : "default",
 		 p->seccomp.no_sockets ? ", no sockets" : "", p->seccomp.exec_lock ? ", no new code" : "",
 		 p->engine->tells_denials ? "reported" : "not reported: the engine cannot");
@@ -192,12 +197,15 @@ static void text_files(struct str *s, const struct cordon_plan *p)
 
 static char *describe_text(const struct cordon_plan *p)
 {
+	struct engine_finding engine;
 	struct str s = { 0 };
-	char why[512];
 
-	if (engine_is_missing(p->engine, why, sizeof(why)))
-		str_addf(&s, "not available here: %s\n", why);
-	text_layers(&s, p);
+	engine_probe_one(p->engine, &engine);
+	if (!engine.works)
+		str_addf(&s, "not available here: %s\n", engine.why);
+	if (engine.remedy[0])
+		str_addf(&s, "remedy: %s\n", engine.remedy);
+	text_layers(&s, p, &engine);
 	text_limits(&s, p);
 	text_files(&s, p);
 	str_add(&s, "run     ");
@@ -294,15 +302,19 @@ static void json_network(struct json *j, const struct cordon_plan *p)
 static char *describe_json(const struct cordon_plan *p)
 {
 	struct json j = { .pretty = true };
-	char why[512];
+	struct engine_finding engine;
 
+	engine_probe_one(p->engine, &engine);
 	json_object(&j, NULL);
 	json_string(&j, "level", level_text(p));
 	json_string(&j, "engine", p->engine->name);
 	if (p->engine_platform)
 		json_string(&j, "engine_platform", p->engine_platform);
-	json_string(&j, "unavailable", engine_is_missing(p->engine, why, sizeof(why)) ? why : NULL);
+	json_string(&j, "engine_version", engine.works ? engine.version : NULL);
+	json_string(&j, "unavailable", engine.works ? NULL : engine.why);
+	json_layers(&j, "engine_layers", p->engine->layers);
 	json_layers(&j, "layers", p->layers);
+	json_layers(&j, "required", p->required);
 	json_layers(&j, "degraded", p->degraded);
 	json_layers(&j, "may_degrade", p->may_degrade);
 	json_string(&j, "limit_source", p->limits_by_watch ? "watch" : "cgroup");

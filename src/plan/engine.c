@@ -18,7 +18,6 @@
 /* In the order of enum policy_engine. */
 const struct engine engines[ENGINES_MAX] = {
 	[ENGINE_NATIVE] = { .name = "native",
-			    .is_native = true,
 			    .makes_root = true,
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_OWN,
@@ -111,7 +110,7 @@ int plan_resolve_engine(struct cordon_plan *plan, const struct cordon_policy *po
 {
 	if (choose(plan, policy, err) < 0)
 		return -1;
-	if (plan->engine->is_native)
+	if (!plan->engine->driver)
 		return 0;
 	if (plan->level != LEVEL_CONTAINER) {
 		cordon_fail(err, CORDON_INVALID, 0, "engine '%s' makes containers: level 'process' is not one",
@@ -243,7 +242,7 @@ int plan_check_engine(const struct cordon_plan *plan, const struct cordon_policy
 		{ plan->may_degrade, "degrade: it gives its layers or none", "leave it out" },
 	};
 
-	if (plan->engine->is_native)
+	if (!plan->engine->driver)
 		return 0;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		if (!rows[i].asked)

@@ -64,7 +64,7 @@ bool engine_is_missing(const struct engine *e, char *ret_why, size_t size)
 	char where[256];
 	int r;
 
-	if (e->is_native)
+	if (!e->driver)
 		return false;
 	if (e->makes_root) {
 		snprintf(ret_why, size, "%s is not installed", e->name);

@@ -93,8 +93,8 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 
 	cgroup_probe(&plan->cgroup);
 	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS &&
-				!plan->cgroup.needs_scope && plan->engine->is_native;
-	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope || !plan->engine->is_native)
+				!plan->cgroup.needs_scope && !plan->engine->driver;
+	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope || plan->engine->driver)
 		plan->layers |= LAYER_BIT(CGROUP);
 	for (size_t i = 0; i < require->n; i++) {
 		int layer = layer_by_name(require->v[i]);
@@ -132,7 +132,7 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
-	if ((plan->cgroup.can & CGROUP_CAN_IO) || !plan->engine->is_native)
+	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver)
 		return 0;
 	if (plan->rates_needed) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0,

@@ -16,7 +16,7 @@ want = {"status": str, "exit_code": int, "signal": type(None), "limit": type(Non
 assert list(r) == list(want), list(r)
 for key, kind in want.items():
     assert isinstance(r[key], kind), (key, r[key])
-assert set(r["isolation"]) == {"level", "engine", "layers", "degraded", "limit_source"}, r["isolation"]
+assert set(r["isolation"]) == {"level", "engine", "engine_version", "layers", "degraded", "required", "limit_source"}, r["isolation"]
 assert r["wall_ms"] > 0 and r["cpu_ms"] > 0 and r["memory_peak_bytes"] > 10000
 assert r["cpu_ms"] < 60000 and r["wall_ms"] < 60000
 PY

@@ -205,8 +205,12 @@ refusals() {
 		like "$ERR" "$ENGINE" "and says by whom"
 	done
 	status 126 "something laid into /proc is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --in /bin/true:/proc/x -- true
-	like "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" -- true)" "engine $ENGINE" "the plan names it"
-	is "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --json -- true | json engine)" "$ENGINE" "as JSON, too"
+	like "$("$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" -- true)" "engine $ENGINE v?[0-9]" "the plan names it and its version"
+	"$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --require seccomp --json -- true >"$WORK/plan"
+	is "$(json engine <"$WORK/plan") $(json required <"$WORK/plan")" "$ENGINE seccomp" "as JSON, too, with what was required"
+	"$CORDON" doctor --json >"$WORK/doctor"
+	like "$(python3 -c 'import json, sys; print(*[(e["works"], e["version"], "seccomp" in e["layers"]) for e in json.load(open(sys.argv[1]))["engines"] if e["name"] == sys.argv[2]])' "$WORK/doctor" "$ENGINE")" \
+		"True, '[^']*[0-9][^']*', True" "doctor names it, its version and its layers"
 }
 
 # A link to one place for who mounts, to another for who executes.

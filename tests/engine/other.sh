@@ -14,7 +14,9 @@ for engine in docker podman; do
 	like "$(DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" doctor)" "no +$engine [^"$'\n'"]*"$'\n'" +remedy: start it" "doctor has the remedy on a line of its own"
 done
 status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
-is "$("$CORDON" run --json --engine native -- true | json isolation.engine)" native "control: our own is there"
+result --engine native --require userns -- true
+is "$(field isolation.engine) $(field isolation.required)" "native userns" "control: our own is there"
+like "$(field isolation.engine_version)" '^cordon [0-9]' "and has a version"
 # ---- what an engine cannot give is said to be the engine's ----
 status 125 "--require userns of docker" "$CORDON" run --engine docker --image x --require userns -- true
 like "$ERR" "engine 'docker' does not give it" "is refused by name"

@@ -1,6 +1,6 @@
 /* A driver of another engine (stream/engine.h) on an errand: it says something, or cleans up, and ends. Runs in the caller or the keeper. */
-#ifndef BOX_ERRAND_H
-#define BOX_ERRAND_H
+#ifndef PLAN_ERRAND_H
+#define PLAN_ERRAND_H
 
 #include <stdint.h>
 

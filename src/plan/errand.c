@@ -1,5 +1,5 @@
 /* A driver on an errand: see errand.h. */
-#include "box/errand.h"
+#include "plan/errand.h"
 
 #include "base/clock.h"
 #include "base/fd.h"
