@@ -41,8 +41,12 @@ static int open_engine(struct build *b, const char *engine, struct cordon_error 
 {
 	if (engine)
 		return open_one(b, engine, err);
-	if (open_one(b, "docker", err) == 0 || open_one(b, "podman", NULL) == 0)
+	if (open_one(b, "docker", err) == 0)
 		return 0;
+	if (open_one(b, "podman", NULL) == 0) {
+		*err = (struct cordon_error){ 0 }; /* Docker's is nobody's business any more */
+		return 0;
+	}
 	if (err->errnum == EACCES)
 		return -1; /* Docker is there, and the hint says how one is let in */
 	return fail_hint(

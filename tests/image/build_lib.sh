@@ -127,7 +127,35 @@ registry() {
 	status 0 "docker pulls from a registry of the test's own" image pull --engine docker "$from/box/pulled:1"
 	like "$ERR" "Pull complete" "and tells how far it is"
 	is "$(box --image "$from/box/pulled:1" -- sh -c 'echo $PULLED')" yes "a native box runs from it"
+	status 0 "an ordinary user of the socket's group pulls, too" user_image image pull --engine docker "$from/box/pulled:1"
+	is "$(user_image run --image "$from/box/pulled:1" -- sh -c 'echo $PULLED')" yes "into his own store"
 	status 125 "control: a tag that is not there" image pull --engine docker "$from/box/pulled:2"
+}
+
+# Without a name in the request: the engine that is there. An ordinary user needs nothing but the socket, and has the image in his own store.
+unnamed() { # ENGINE
+	local host=CONTAINER_HOST
+	[ "$1" = docker ] || host=DOCKER_HOST
+	local -x "$host=unix://$WORK/none.sock"
+	status 0 "$1 builds where nobody is named" image build --net none --no-import -t unnamed:1 -f "$WORK/Elsewhere" "$DIR"
+	like "$ERR" "with $1 [0-9.]" "and is named then"
+}
+groups=(--clear-groups)
+user_image() { setpriv --reuid=54321 --regid=54321 "${groups[@]}" env HOME="$WORK/user" CORDON_CONFIG="$WORK/user.yaml" timeout -k 5 120 "$CORDON" "$@" </dev/null; }
+ordinary_user() { # ENGINE
+	local socket=$WORK/daemon/$1.sock
+	mkdir "$WORK/user" && cp -a "$DIR" "$WORK/user/context" && chown -R 54321:54321 "$WORK/user"
+	printf 'version: 1\nimages_dir: %s\n' "$WORK/user/store" >"$WORK/user.yaml"
+	chgrp 54322 "$socket" && chmod 660 "$socket"
+	groups=(--clear-groups)
+	status 125 "$1: a user who may not use the socket" user_image image build --engine "$1" --net none -t mine:1 -f "$WORK/Elsewhere" "$WORK/user/context"
+	like "$ERR" "Permission denied.*hint: .*usermod -aG" "is told, with the remedy"
+	groups=(--groups 54322)
+	status 0 "$1: one of its group builds" user_image image build --engine "$1" --net none -t mine:1 -f "$WORK/Elsewhere" "$WORK/user/context"
+	is "$(user_image run --image mine:1 -- cat /x/src/deep/file)" in "has it in his own store, and boxes from it"
+	is "$(stat -c %u "$WORK/user/store") $(find "$WORK/store" -name 'mine*')" "54321 " "which is his, and root's has nothing"
+	status 125 "$1: what he may not read is not sent for him" user_image image build --engine "$1" --net none -t mine:2 -f "$WORK/Elsewhere" "$DIR"
+	like "$ERR" "src/deep/file.*Permission denied" "which is told"
 }
 
 builder() { # ENGINE
@@ -146,6 +174,8 @@ builder() { # ENGINE
 	interrupted "$1"
 	agent "$1"
 	pulls "$1"
+	unnamed "$1"
+	ordinary_user "$1"
 	[ "$1" != docker ] || registry
 	done_testing
 }
