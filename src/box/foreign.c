@@ -569,7 +569,13 @@ void foreign_miss_init(struct foreign *f)
 		return;
 	cordon_fail(&err, CORDON_SYSTEM, 0, "the container of %s ended %s", f->plan->engine->name,
 		    r->started ? "while the payload ran" : "before the payload was started");
-	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
+	if (f->plan->engine->makes_root)
+		(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
+	else
+		(void)fail_hint(&err,
+				"%s was stopped or restarted, or the container was killed from outside: see its log, "
+				"and the kernel's for an OOM kill; then run it again",
+				f->plan->engine->name);
 	(void)fail_step(&err, "init");
 	foreign_note(f, &err);
 }

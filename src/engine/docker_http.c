@@ -286,7 +286,7 @@ static int hint_for(const struct docker_api *api, const char *text, struct cordo
 			 at + 2);
 		return fail_hint(err, "%s", hint);
 	}
-	return -1;
+	return fail_hint(err, "the log of %s may know more", api->d->engine);
 }
 
 int docker_fail(const struct docker_api *api, const struct docker_answer *answer, const char *what,

@@ -15,7 +15,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BUFFER = 65536, HEAD_MAX = 8192, DRAIN_US = 2000000, ATTACH_US = 20000000, LOOK_MS = 200 };
+enum {
+	BUFFER = 65536,
+	HEAD_MAX = 8192,
+	DRAIN_US = 2000000,
+	ATTACH_US = 20000000,
+	CUT_US = 5000000, /* from the end of the stream to that of the container */
+	LOOK_MS = 200,
+};
 
 struct way {
 	unsigned char data[BUFFER];
@@ -33,6 +40,7 @@ struct flow {
 	char answer[512];
 	size_t answer_len;
 	uint64_t ended_us; /* the container; 0: not yet */
+	uint64_t cut_us;   /* its stream; 0: not yet */
 	bool is_shut;      /* its stdin */
 	CURLcode failed;
 };
@@ -205,8 +213,10 @@ static void take_from_container(struct flow *f)
 		f->failed = CURLE_WEIRD_SERVER_REPLY;
 		f->ended_us = clock_us();
 	}
-	if (kept < 0)
+	if (kept < 0) {
 		w->has_ended = true;
+		f->cut_us = clock_us();
+	}
 	w->at = 0;
 	w->len = kept > 0 ? (size_t)kept : 0;
 }
@@ -277,12 +287,13 @@ static void look_at_wait(struct flow *f)
 	}
 }
 
+/* Without its stream there is no box. Who should tell of its end may be gone, too: of Podman's containers it is a process of each one's own. */
 static bool is_over(const struct flow *f)
 {
 	if (f->relay->is_left)
 		return true;
 	if (!f->ended_us)
-		return false;
+		return f->cut_us && !f->out.len && clock_us() - f->cut_us > CUT_US;
 	return f->failed != CURLE_OK || (f->out.has_ended && !f->out.len) || clock_us() - f->ended_us > DRAIN_US;
 }
 
@@ -314,7 +325,7 @@ static void turn(struct flow *f)
 	for (unsigned i = is_gone; i < ARRAY_LEN(all); i++)
 		if (all[i].events)
 			fds[n++] = all[i];
-	(void)curl_multi_poll(f->multi, fds, n, f->ended_us ? 100 : 60000, NULL);
+	(void)curl_multi_poll(f->multi, fds, n, f->ended_us || f->cut_us ? 100 : 60000, NULL);
 	for (unsigned i = 0; i < n; i++)
 		if (fds[i].fd == f->relay->api->d->control && fds[i].revents)
 			driver_obey(f->relay->api->d);
