@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# For tests of images: fixtures in $IMAGES, a store of this test's own in $STORE, image … for `cordon image …`.
+# For tests of images: fixtures in $IMAGES (seconds: none with NO_FIXTURES=1), a store of this test's own in $STORE, image … for `cordon image …`.
 . "$(dirname "${BASH_SOURCE[0]}")/../lib.sh"
 levels container
 need python3 busybox
@@ -7,7 +7,7 @@ IMAGES=$WORK/images STORE=$WORK/store
 busybox=$(command -v busybox)
 if file -L "$busybox" 2>/dev/null | grep -q 'dynamically'; then skip_all "busybox is not static (package busybox-static)"; fi
 [ -x "$(dirname "$(readlink -f "$CORDON")")/cordon-image" ] || [ -x /usr/libexec/cordon/cordon-image ] || skip_all "there is no cordon-image"
-python3 "$(dirname "${BASH_SOURCE[0]}")/make.py" "$IMAGES" "$busybox" || skip_all "make.py failed"
+[ "${NO_FIXTURES:-}" ] || python3 "$(dirname "${BASH_SOURCE[0]}")/make.py" "$IMAGES" "$busybox" || skip_all "make.py failed"
 printf 'version: 1\nimages_dir: %s\n' "$STORE" >"$WORK/config.yaml"
 export CORDON_CONFIG=$WORK/config.yaml
 image() { timeout -k 5 60 "$CORDON" image "$@"; }
