@@ -7,6 +7,8 @@ TEST_PACKAGES += crun runc busybox-static
 TEST_PACKAGES += mmdebstrap
 # What tests/programs runs in a box.
 TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd busybox-static file sqlite3 curl perl ruby
+# Clients of tests/egress/clients.sh. npm, Java and Go are large or come with other packages: .ci/run has them, and where there is none the test says so.
+TEST_PACKAGES += wget python3-pip
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TESTS ?=
 
