@@ -75,6 +75,7 @@ static void judge_process(struct level *level, const struct report *r)
 {
 	level_needs(level, r, "process", PROBE_FOR_PROCESS);
 	no_promise(level, "pid visibility: the host's processes show in /proc");
+	no_promise(level, "a network by name: without a network namespace of its own there is none (--net none)");
 	no_promise(level, "loopback servers: socket() is refused for every family, also towards oneself");
 	no_promise(level, "forkserver and the like: named AF_UNIX sockets are refused, only socketpair() remains");
 	if (!has(r, "cgroup"))

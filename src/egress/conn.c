@@ -137,6 +137,14 @@ void conn_touch(struct conn *c)
 }
 
 /* Activity only notes the time; the timer looks at it when it is due, and waits for the rest. */
+/* What did not come in time. */
+static const char *missing(const struct conn *c)
+{
+	if (c->stage == CONN_HELLO)
+		return "no TLS ClientHello";
+	return c->stage == CONN_ENGINE && !c->dialled_fn ? "no request" : "no connection";
+}
+
 static void conn_due(struct loop_timer *timer)
 {
 	struct conn *c = LOOP_OWNER(timer, struct conn, timer);
@@ -152,8 +160,7 @@ static void conn_due(struct loop_timer *timer)
 		snprintf(reason, sizeof(reason), "no byte for %llu s (idle_timeout)",
 			 (unsigned long long)config->idle_timeout_ms / 1000);
 	else
-		snprintf(reason, sizeof(reason), "%s within %llu s (connect_timeout)",
-			 c->stage == CONN_HELLO ? "no TLS ClientHello" : "no connection",
+		snprintf(reason, sizeof(reason), "%s within %llu s (connect_timeout)", missing(c),
 			 (unsigned long long)config->connect_timeout_ms / 1000);
 	conn_reset(c, NET_FAILED, reason);
 }

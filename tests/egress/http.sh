@@ -103,6 +103,19 @@ done
 is "$(to 10.1.2.3)$(to 169.254.169.254)$(to 127.0.0.1)$(to 192.0.2.12)" 0000 "nothing arrived"
 is "$(web --allow api.example.com -- -L 'http://api.example.com/redirect?to=http://api.example.com/x')" "ok GET /x" "control: one to an allowed name is followed"
 
+# ---- one that waits holds up no other ----
+ask --allow api.example.com -- <<'END'
+import threading
+get = "GET %s HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n"
+waiting = threading.Thread(target=lambda: say("waited", request("api.example.com", get % "/wait?s=1").splitlines()[-1]))
+waiting.start()
+time.sleep(0.2)
+say("others", " ".join(status(request("api.example.com", get % "/x")) for _ in range(5)))
+say("still", waiting.is_alive())
+waiting.join()
+END
+is "$(said others) $(said still) $(said waited)" "200 200 200 200 200 True waited" "while a server takes its time for one request, others pass"
+
 # ---- answers of every kind ----
 answers() { web --allow api.example.com -- "$@"; }
 is "$(answers http://api.example.com/chunked)" "one two three" "in chunks"

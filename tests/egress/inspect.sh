@@ -88,6 +88,9 @@ def spoken(alpn, version=None):
     context.maximum_version = version or context.maximum_version
     with socket.create_connection(("api.example.com", 443), timeout=5) as raw, context.wrap_socket(raw, server_hostname="api.example.com") as s:
         return f"{s.version()} {s.selected_alpn_protocol()}"
+for name in ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "GIT_SSL_CAINFO", "PIP_CERT", "AWS_CA_BUNDLE"]:
+    say(name, https("api.example.com", "/v1/x", cafile=os.environ.get(name, "/none")).splitlines()[-1])
+say("NODE_EXTRA_CA_CERTS", https("api.example.com", "/v1/x", cafile=os.environ.get("NODE_EXTRA_CA_CERTS", "/none")).splitlines()[-1])
 say("both", tried(spoken, ["h2", "http/1.1"]))
 say("1.2", tried(spoken, ["http/1.1"], ssl.TLSVersion.TLSv1_2))
 say("h2", tried(spoken, ["h2"]))
@@ -100,6 +103,9 @@ like "$(said box)" cordon "the box sees its own authority"
 say_is real ca "and the real one where nothing is looked into"
 says system '^ssl CERTIFICATE_VERIFY_FAILED' "who trusts only the system does not trust it"
 say_is keys /tmp/other.key "its key is nowhere in the box, where the same search finds another"
+for name in SSL_CERT_FILE REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO PIP_CERT AWS_CA_BUNDLE NODE_EXTRA_CA_CERTS; do
+	say_is $name "ok GET /v1/x" "$name leads to it"
+done
 say_is both "TLSv1.3 http/1.1" "who offers HTTP/2 as well speaks HTTP/1.1"
 say_is 1.2 "TLSv1.2 http/1.1" "also with TLS 1.2"
 says h2 '^ssl ' "and who offers nothing else is refused"
@@ -148,6 +154,29 @@ END
 is "$(said websocket) $(said POST) $(said PUT) $(said DELETE) $(said PATCH) $(said 80) $(said tcp)" "hello 200 200 200 200 200 x" "control: all of it passes where one may write"
 got=$(box "${P[@]}" -- bash -c 'curl -sS -m 50 "https://api.example.com/big?n=200000000" | wc -c')
 is "$got" 200000000 "two hundred megabytes, looked into"
+# ---- clients that lie, as in tls.sh ----
+lie() { box "${P[@]}" -- bash -c "$1" 2>&1; }
+like "$(lie 'a=$(getent hosts git.example.com); curl -sS -m 5 --resolve "api.example.com:443:${a%% *}" https://api.example.com/v1/lie')" '^curl: ' "curl --resolve to another name's address"
+is "$(lie 'a=$(getent hosts api.example.com); curl -sS -m 5 --resolve "api.example.com:443:${a%% *}" https://api.example.com/v1/truth')" "ok GET /v1/truth" "control: to its own"
+like "$(lie 'curl -sS -m 5 --connect-to api.example.com:443:git.example.com:443 https://api.example.com/v1/lie')" '^curl: ' "curl --connect-to"
+like "$(lie 'curl -sS -m 5 --resolve api.example.com:443:192.0.2.10 https://api.example.com/v1/lie')" '^curl: ' "the real address, by number"
+is "$(seen http /v1/lie)" 0 "none of which arrived"
+
+# ---- authorities of one's own outside ----
+policy <<END
+network:
+  ca_file: $NET/otherca.pem
+  allow:
+    - {host: badcert.example.com, ports: [443], methods: [GET]}
+    - {host: api.example.com, ports: [443], methods: [GET]}
+    - {host: wronghost.example.com, ports: [443], methods: [GET]}
+END
+for name in badcert api; do
+	is "$(web --policy "$WORK/policy.yaml" -- https://$name.example.com/x)" "ok GET /x" "ca_file: its servers are accepted besides the host's: $name"
+done
+like "$(web --policy "$WORK/policy.yaml" -- https://wronghost.example.com/x)" 'failed: certificate' "and no others"
+is "$(web --net-read-only --ca-file "$NET/otherca.pem" --allow badcert.example.com -- https://badcert.example.com/x)" "ok GET /x" "--ca-file does the same"
+
 # ---- egress that does not come up ----
 policy <<END
 network:

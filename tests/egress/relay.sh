@@ -48,13 +48,36 @@ say_is held True "who does not read holds the other side back"
 say_is lost 0 "and loses nothing"
 expect "the result says what became of the dead host" 'network=~dead.example.com.*refused'
 
-ask --connect-timeout 1s "${ports[@]}" -- <<'END'
-begin = time.monotonic()
-say("blackhole", talk("blackhole.example.com", 22, b"x", timeout=8))
-say("took", time.monotonic() - begin)
+ask --connect-timeout 2s "${ports[@]}" --allow api.example.com:80 --allow never.example.com:22/tcp -- <<'END'
+import threading
+def silent(port):
+    with socket.create_connection(("api.example.com", port), timeout=8) as s:
+        return s.recv(1) or "closed"
+def timed(key, act, *args):
+    begin = time.monotonic()
+    say(key, tried(act, *args))
+    say(key + " took", time.monotonic() - begin)
+waiting = [threading.Thread(target=timed, args=args) for args in
+           [("blackhole", talk, "blackhole.example.com", 22, b"x", 8), ("never", talk, "never.example.com", 22, b"x", 8), ("silent", silent, 443), ("silent 80", silent, 80)]]
+for thread in waiting:
+    thread.start()
+time.sleep(0.2)
+say("meanwhile", " ".join(talk("git.example.com", 22, b"%d" % i) for i in range(5)))
+say("resolved", resolve("api.example.com"))
+say("still", sum(thread.is_alive() for thread in waiting))
 END
 says blackhole '^(ECONNRESET|ECONNREFUSED)$' "a host that does not answer"
-says took '^(0\.9|1\.)' "is given up after connect_timeout"
+says "blackhole took" '^(1\.9|2\.)' "is given up after connect_timeout"
+says never '^(ECONNRESET|ECONNREFUSED)$' "a name whose servers do not answer"
+says "never took" '^(1\.9|2\.)' "as well"
+for what in silent "silent 80"; do
+	says "$what" '^(ECONNRESET|closed)$' "and who does not say what it wants: $what"
+	says "$what took" '^(1\.9|2\.)' "then and not before"
+done
+expect "each with its reason" 'network=~never.example.com.*connect_timeout' 'network=~no TLS ClientHello within 2 s \(connect_timeout\)' 'network=~no request within 2 s'
+say_is meanwhile "0 1 2 3 4" "while all of them wait, others come through"
+says resolved '^ok 198' "and names are resolved"
+say_is still 4 "control: they were still waiting"
 
 ask "${ports[@]}" -- <<'END'
 say("short", https("api.example.com", "/short").replace("\r\n", "|"))

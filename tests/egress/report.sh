@@ -44,6 +44,30 @@ expect "control: with what was proposed it is reached" status=success $'stdout=o
 result --allow api.example.com:8080/tcp -- curl -sS -m 5 http://api.example.com:8080/x
 expect "control: and so is the port" status=success $'stdout=ok GET /x\n' 'denials=[]'
 
+# ---- the log ----
+policy <<'END'
+network:
+  allow:
+    - {host: api.example.com, ports: [443], methods: [GET], paths: ["/v1/*"]}
+    - {host: api.example.com, ports: [80]}
+    - {host: files.example.com, ports: [443]}
+END
+result --log "$WORK/log" --policy "$WORK/policy.yaml" -- bash -c '
+	curl -sS https://api.example.com/v1/x; curl -sS https://api.example.com/v2/x; curl -sS http://api.example.com/y; curl -sS https://files.example.com/z
+	curl -sS -m 5 https://other.example.com/; curl -sS -m 5 http://192.0.2.10:81/; true' 2>/dev/null
+logged() { # KIND DECISION HOST PORT METHOD PATH: how often it is in the log
+	$PYTHON - "$WORK/log" "$@" <<'END'
+import json, sys
+keys = ("kind", "decision", "host", "port", "method", "path")
+print(sum(all(str(row.get(k, "")) == w for k, w in zip(keys, sys.argv[2:])) for row in map(json.loads, open(sys.argv[1]))))
+END
+}
+is "$(logged dns allowed api.example.com) $(logged dns refused other.example.com)" "1 1" "--log has the names"
+is "$(logged request allowed api.example.com 443 GET /v1/x) $(logged request refused api.example.com 443 GET /v2/x) $(logged request allowed api.example.com 80 GET /y)" "1 1 1" "the requests"
+is "$(logged connection allowed files.example.com 443) $(logged connection allowed api.example.com 80)" "1 1" "the connections"
+is "$(logged attempt refused 192.0.2.10 81)" 1 "and the attempts"
+is "$(wc -l <"$WORK/log")" "$(rows)" "as many lines as the result counts"
+
 # ---- bounded ----
 ask --allow '*.wild.example:22/tcp' -- <<'END'
 for i in range(300):
@@ -81,6 +105,7 @@ if [ "$ME" = root ]; then
 	is "$(sed -n 's/^Groups:\t//p' "/proc/$it/status" | tr -d ' ')" "" "in no group"
 fi
 is "$(tr '\0' ' ' <"/proc/$it/environ" 2>/dev/null)" "" "without an environment"
+like "$(grep core "/proc/$it/limits")" '^Max core file size +1 +1 ' "and writes no core file"
 kill -9 "$it"
 sleep 0.2
 touch "$WORK/shared/go"
@@ -142,4 +167,7 @@ for how in "tcp 80" "tcp 443" "tcp 81" "udp 53" "udp 99"; do
 done
 status 125 "level process has no network to give" "${UNCAP[@]}" "$CORDON" run --level process --allow api.example.com -- true
 like "$ERR" 'container' "and says where there is one"
+status 125 "plan says the same" "${UNCAP[@]}" "$CORDON" plan --level process --allow api.example.com -- true
+like "$ERR" 'container' "with the same hint"
+like "$("$CORDON" doctor 2>&1)" 'process  .*cannot promise a network by name' "and doctor says it beforehand"
 done_testing

@@ -128,6 +128,27 @@ say_is before "$VALUE-file" "control: nobody knows the value yet"
 is "$(seen http '"/late"' "$VALUE-file")" 1 "control: then a request brings it"
 say_is after '**********************' "and on the WebSocket it is masked from then on"
 
+# ---- one that expires, and what the log has of all this ----
+policy <<END
+network:
+  allow:
+    - {host: api.example.com, ports: [443], secret: SHORT, paths: ["/short*"]}
+secrets:
+  SHORT: {from: "command:echo ran >>$WORK/again; echo $VALUE-\$(wc -l <$WORK/again)", header: "X-Api-Key: {}", ttl: 1s}
+END
+ask "${P[@]}" --log "$WORK/log" -- <<'END'
+import os
+say("first", status(https("api.example.com", "/short1?k=" + os.environ["SHORT"])))
+time.sleep(1.2)
+say("second", status(https("api.example.com", "/short2?k=" + os.environ["SHORT"])))
+say("other", status(https("api.example.com", "/other?k=" + os.environ["SHORT"])))
+END
+is "$(said first) $(said second) $(seen http /short1 "$VALUE-1\"") $(seen http /short2 "$VALUE-2\"")" "200 200 1 1" "a secret whose ttl is over is fetched again"
+is "$(wc -l <"$WORK/again")" 2 "and only then"
+say_is other 403 "control: and one request is refused"
+isnt "$(grep -c '"kind":"request"' "$WORK/log")" 0 "control: the log has the requests"
+unlike "$(cat "$WORK/log" "$WORK/.result" "$WORK/.result.err")" "$FORMS" "but no value"
+
 # ---- by flags ----
 ask --secret TOKEN=env:MYKEY@api.example.com --allow api.example.com -- <<'END'
 import os
@@ -173,6 +194,26 @@ if [ "$ME" = user ]; then # root may look into every process
 	"${UNCAP[@]}" sleep 5 & # with as few capabilities as who looks
 	ok "control: that of another process of the user is" readable $!
 	kill $!
+fi
+if [ "$ME" = root ]; then
+	$PYTHON - "$it" <<'END' >"$WORK/kept"
+import sys
+place, where = None, {}
+with open(f"/proc/{sys.argv[1]}/smaps") as f, open(f"/proc/{sys.argv[1]}/mem", "rb", buffering=0) as mem:
+    for line in f:
+        words = line.split()
+        if "-" in words[0] and not words[0].endswith(":"):
+            at, end = (int(x, 16) for x in words[0].split("-"))
+            has = False
+            try:
+                mem.seek(at)
+                has = b"s3cr" + b"3t/value" in mem.read(end - at)
+            except (OSError, OverflowError):
+                pass
+        elif words[0] == "VmFlags:" and has:
+            print("dd" in words and "left out" or "dumped", line.strip())
+END
+	is "$(sort -u "$WORK/kept" | cut -d' ' -f1-2)" "left out" "where it has it is left out of core files"
 fi
 is "$(tr '\0' '\n' <"/proc/$it/cmdline" | grep -c s3cr3t)" 0 "nor is it among its arguments"
 is "$(tr '\0' '\n' <"/proc/$it/environ" 2>/dev/null | grep -c s3cr3t)" 0 "or in its environment"
