@@ -45,7 +45,7 @@ ordinary_user() {
 
 # Kill -9 at random moments of the front, its keeper, the driver, or all of them: the next start finds nothing of it.
 random_kills() {
-	local i pid keeper driver victims
+	local i pid keeper driver victims victim hits=0 living
 	alone
 	for i in $(seq "${1:-8}"); do
 		"$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" --rw "$WORK/rw:/work" --protect .new/ -- sleep 4322 >/dev/null 2>&1 &
@@ -53,12 +53,15 @@ random_kills() {
 		sleep "0.$((RANDOM % 80 + 10))"
 		keeper=$(pgrep -P "$pid") driver=$([ -z "$keeper" ] || pgrep -P "$keeper")
 		case $((i % 4)) in 0) victims=$pid ;; 1) victims=$keeper ;; 2) victims=$driver ;; 3) victims="$pid $keeper $driver" ;; esac
+		living=
+		for victim in $victims; do ! grep -qs '^State:[[:space:]]*[^ZX]' "/proc/$victim/status" || living+=" $victim"; done
 		# shellcheck disable=SC2086 # a list of pids
-		kill -9 $victims 2>/dev/null
+		[ -z "$living" ] || { kill -9 $living 2>/dev/null && hits=$((hits + 1)); }
 		[ $((i % 4)) = 0 ] || [ $((i % 4)) = 3 ] || kill "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 		kill -9 "$pid" 2>/dev/null
 	done
+	ok "control: $hits of ${1:-8} kills hit somebody" test "$hits" -ge $((${1:-8} * 3 / 4))
 	for i in $(seq 30); do # those that end by themselves have some seconds; the rest goes with the next start
 		box -- true >/dev/null 2>&1
 		[ "$(listed)" = 0 ] && break

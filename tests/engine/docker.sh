@@ -9,33 +9,7 @@ defer eval 'daemon_stop "${DOCKER_PID:-}" "$WORK"'
 docker_start "$WORK" || skip_all "dockerd does not start here: $(tail -n 3 "$WORK/docker.log")"
 before=$(left | sort)
 
-pulls() {
-	local port
-	mkfifo "$WORK/registry"
-	python3 "$TOP/tests/engine/registry.py" "$(image_tar)" <"$WORK/registry" >"$WORK/port" &
-	exec 8>"$WORK/registry"
-	until_true 20 test -s "$WORK/port"
-	port=$(cat "$WORK/port")
-	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:1
-	is "$(box -- sh -c 'echo $FROM_IMAGE $PATH')" "yes /usr/bin:/bin" "a missing image is pulled, and its variables are there"
-	is "$(box --env FROM_IMAGE=no -- sh -c 'echo $FROM_IMAGE')" no "under the policy's"
-	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:2
-	python3 -c '
-import os, pty, sys
-pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))' "$CORDON" run --engine docker --image "$CORDON_ENGINE_IMAGE" -- true >"$WORK/told" </dev/null
-	like "$(cat "$WORK/told")" "ull" "how it goes is told on a terminal"
-	CORDON_ENGINE_IMAGE=127.0.0.1:$port/cordon/pulled:missing
-	status 125 "an image that no registry has" box -- true
-	like "$ERR" "could not be pulled: ..*load it" "is an error with the remedy"
-	exec 8>&-
-	CORDON_ENGINE_IMAGE=127.0.0.1:1/x
-	status 125 "a registry that cannot be reached" box -- true
-	like "$ERR" "connection refused" "is told"
-	unlike "$ERR" $'\r' "and no progress where there is no terminal"
-	CORDON_ENGINE_IMAGE=UPPER/x
-	status 125 "what is no name of an image" box -- true
-	like "$ERR" "hint: .*small letters" "is told what one is"
-	CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
+memory() {
 	status 125 "less memory than a daemon allows" box --memory 4M -- true
 	like "$ERR" "hint: .*--memory 64M" "is told how much does"
 	is "$(box --memory 64M -- echo fine)" fine "control: that much does"
@@ -66,7 +40,9 @@ daemon_goes() {
 	kill "$DOCKER_PID"
 	wait "$DOCKER_PID" 2>/dev/null
 	wait "$pid"
-	isnt $? 0 "a daemon that is restarted in the middle of a run ends it, too"
+	is $? 125 "a daemon that is restarted in the middle of a run ends it, too"
+	like "$(cat "$WORK/why")" "(container of docker ended while the payload ran.*hint: .*restarted.*run it again|went away.*hint: start it)" "with the reason and the remedy"
+	refused "and the payload is gone" pgrep -f '^sleep 4323$'
 	docker_run "$WORK" || note "$(tail -n 5 "$WORK/docker.log")"
 	is "$(box -- echo again)" again "and goes on"
 	kill -STOP "$DOCKER_PID"
@@ -131,7 +107,7 @@ rights
 refusals
 ordinary_user
 remapped
-pulls
+memory
 ends
 random_kills
 daemon_goes
