@@ -403,6 +403,9 @@ static bool take_pull(const char *data, size_t len, void *arg)
 	return take_lines(data, len, arg);
 }
 
+static const char pull_hint[] = "is it spelled right, and is there a way to its registry from here? An archive can be "
+				"imported without one: cordon image import";
+
 static int pull_in(struct build *b, const char *name, struct cordon_error *err)
 {
 	struct said s = { 0 };
@@ -419,6 +422,7 @@ static int pull_in(struct build *b, const char *name, struct cordon_error *err)
 	if (path.failed)
 		return fail_memory(err);
 	t.path = path.data;
+	b->api.otherwise = pull_hint;
 	r = docker_transfer(&b->api, &t, err);
 	if (r == 0)
 		r = end_of(b, &s, &t, "pull the image", err);
@@ -426,10 +430,9 @@ static int pull_in(struct build *b, const char *name, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, 0, "%s answers what cannot be understood", b->driver.engine);
 	str_done(&s.rest);
 	json_decref(t.answer.json);
+	b->api.otherwise = NULL;
 	if (r < 0 && !err->hint[0])
-		(void)fail_hint(err,
-				"is it spelled right, and is there a way to its registry from here? An archive can be "
-				"imported without one: cordon image import");
+		(void)fail_hint(err, "%s", pull_hint);
 	return r;
 }
 

@@ -70,9 +70,10 @@ struct docker_api {
 	char base[256];   /* "http://localhost" */
 	char prefix[32];  /* "/v1.41" */
 	bool is_local;
-	bool is_rootless;  /* the socket is not root's: nor is the daemon */
-	bool is_first;     /* its headers tell who answers */
-	uint64_t until_us; /* all requests together, but a pull; 0: each has its own time */
+	bool is_rootless;      /* the socket is not root's: nor is the daemon */
+	bool is_first;         /* its headers tell who answers */
+	const char *otherwise; /* what helps where what it says is not known; NULL: its log */
+	uint64_t until_us;     /* all requests together, but a pull; 0: each has its own time */
 	struct docker_version version;
 };
 struct docker_answer {

@@ -286,6 +286,8 @@ static int hint_for(const struct docker_api *api, const char *text, struct cordo
 			 at + 2);
 		return fail_hint(err, "%s", hint);
 	}
+	if (api->otherwise)
+		return fail_hint(err, "%s", api->otherwise);
 	return fail_hint(err, "the log of %s may know more", api->d->engine);
 }
 

@@ -11,7 +11,7 @@ pull() {
 	code=$?
 	asked=$(cd "$WORK/d" && grep -l "POST /v1.41/images/create?fromImage=test%2Fimage%3A1\$" -- *.log)
 }
-fake good.docker good.podman html.version huge.pull
+fake good.docker good.podman html.version huge.pull say.pull
 pull good.docker good.podman
 is "$code $asked" "0 good.docker.log" "where both answer, Docker pulls" || cat "$WORK/out"
 like "$(cat "$WORK/out")" 'docker has it as test/image:1' "which is said"
@@ -31,6 +31,13 @@ like "$(cat "$WORK/out")" 'hint: start Docker or Podman.*DOCKER_HOST or CONTAINE
 pull none huge.pull
 is "$code" 125 "what goes wrong with Podman"
 like "$(cat "$WORK/out")" 'podman answers what cannot be understood' "is told of Podman, and nothing of Docker"
+echo 'manifest unknown' >"$WORK/d/say.pull.text"
+pull say.pull none
+is "$code" 125 "what the registry does not have"
+like "$(cat "$WORK/out")" 'docker could not pull the image: manifest unknown.*hint: is it spelled right, .*registry' "is told, and what helps against that"
+echo 'write /x: no space left on device' >"$WORK/d/say.pull.text"
+pull say.pull none
+like "$(cat "$WORK/out")" 'no space left on device.*hint: .*prune' "control: a full disk is another matter"
 if [ "$ME" = user ]; then
 	chmod 0 "$WORK/d/good.docker.sock"
 	pull good.docker good.podman
