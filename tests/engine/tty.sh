@@ -1,33 +1,9 @@
 #!/bin/bash
 # A terminal in a box of another engine is the payload's own, with job control, the caller's size, Ctrl-C and end of file, as natively.
 . "$(dirname "$0")/lib.sh"
-need script
-in_terminal() { SHELL=/bin/bash script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
+. "$(dirname "$0")/tty_lib.sh"
 for engine in crun runc runsc; do
 	command -v $engine >/dev/null || { skip "$engine" "there is no $engine"; continue; }
-	is "$(in_terminal "$CORDON" run --engine $engine --tty -- sh -c 'tty; test -t 0 && test -t 1 && test -t 2 && echo all')" "/dev/pts/0
-all" "$engine: a terminal of its own"
-	is "$(in_terminal "$CORDON" run --engine $engine -- sh -c 'test -t 0 || test -t 1 || test -t 2 || echo none')" none "$engine: and none without --tty"
-	is "$("$CORDON" run --engine $engine --tty -- sh -c 'echo out; echo err >&2; exit 3' </dev/null | tr -d '\r' | paste -sd' '; echo "${PIPESTATUS[0]}")" "out err
-3" "$engine: its output and status, without a terminal outside"
-	# what was written last arrives, however much it is
-	is "$("$CORDON" run --engine $engine --tty -- seq 100000 </dev/null | tr -d '\r' | md5sum)" "$(seq 100000 | md5sum)" "$engine: all of it"
-	for request in 0x5412 0x541c 0x5423; do
-		is "$(in_terminal "$CORDON" run --engine $engine --tty -- python3 -c 'import fcntl, sys
-try: fcntl.ioctl(0, int(sys.argv[1], 0), b"x")
-except OSError as e: print(e.errno)' $request)" 1 "$engine: ioctl $request is refused"
-	done
-	# gVisor's terminals send no signals, and control nobody.
-	stories="bash line"
-	[ $engine != runsc ] || stories=plain
-	for story in $stories; do
-		while IFS= read -r said; do
-			case $said in
-			"ok "*) pass "$engine, $story: ${said#ok }" ;;
-			"not ok "*) fail "$engine, $story: ${said#not ok }" ;;
-			*) note "$said" ;;
-			esac
-		done < <(CORDON_ENGINE=$engine timeout -k 5 100 python3 "$TOP/tests/programs/jobs.py" "$story" 2>&1 || echo "not ok it ended with status $?")
-	done
+	terminals $engine
 done
 done_testing

@@ -14,6 +14,7 @@ import time
 
 CORDON, LEVEL = os.environ["CORDON"], os.environ["LEVEL"]
 ENGINE = ["--engine", os.environ["CORDON_ENGINE"]] if os.environ.get("CORDON_ENGINE") else []
+ENGINE += ["--image", os.environ["CORDON_ENGINE_IMAGE"]] if os.environ.get("CORDON_ENGINE_IMAGE") else []
 
 
 class Terminal:
