@@ -148,6 +148,39 @@ static bool slow_contains(const struct net_prefix *prefix, const struct net_addr
 	return true;
 }
 
+/* Of the addresses and networks of this world. */
+static bool slow_special(const struct net_address *address, unsigned bits)
+{
+	static const uint8_t zeros[15], mapped[12] = { [10] = 0xff, [11] = 0xff };
+	const uint8_t *b = address->bytes;
+
+	if (address->family == AF_INET)
+		return (b[0] == 10 || b[0] == 127) && bits >= 8;
+	return ((b[0] & 0xfe) == 0xfc && bits >= 7) || (memcmp(b, zeros, 15) == 0 && b[15] == 1 && bits == 128) ||
+	       (memcmp(b, mapped, 12) == 0 && bits >= 96);
+}
+
+static bool slow_special_address(const struct net_address *address)
+{
+	return slow_special(address, address->family == AF_INET ? 32 : 128);
+}
+
+static bool slow_name(const struct net_rules *rules, const char *name)
+{
+	bool found = rules->mode == NET_OPEN;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		const char *host = rules->v[i].host;
+		size_t n = host ? strlen(host) : 0, len = strlen(name);
+
+		if (!host)
+			continue;
+		found = found || strcmp(host, "*") == 0 || strcmp(host, name) == 0 ||
+			(host[0] == '*' && len > n - 1 && strcmp(name + len - (n - 1), host + 1) == 0);
+	}
+	return found && rules->mode != NET_NONE;
+}
+
 struct verdict {
 	char protocol; /* 0: refused */
 	bool speaks[8];
@@ -199,13 +232,13 @@ static struct verdict slow_connect(const struct net_rules *rules, const char *na
 				slow_any(rules, port, &v);
 		}
 	} else {
-		bool special = address_special(address) && !rules->allow_private;
+		bool special = slow_special_address(address) && !rules->allow_private;
 
 		for (size_t i = 0; i < rules->n; i++) {
 			const struct net_rule *rule = &rules->v[i];
 
 			if (rule->host || !slow_contains(&rule->prefix, address) || !slow_port(rule, port) ||
-			    (special && !prefix_special(&rule->prefix)))
+			    (special && !slow_special(&rule->prefix.base, rule->prefix.bits)))
 				continue;
 			v.protocol = slow_port(rule, port);
 			v.speaks[i] = true;
@@ -245,12 +278,17 @@ static bool slow_request(const struct net_rules *rules, const struct verdict *v,
 	return v->open && !secret;
 }
 
+/* Where every rule that speaks lets it pass (egress/handshake.c). */
 static bool slow_ech(const struct net_rules *rules, const struct verdict *v)
 {
-	for (size_t i = 0; i < rules->n; i++)
-		if (v->speaks[i] && rules->v[i].ech)
-			return true;
-	return false;
+	bool some = false;
+
+	for (size_t i = 0; i < rules->n; i++) {
+		if (v->speaks[i] && !rules->v[i].ech)
+			return false;
+		some = some || v->speaks[i];
+	}
+	return some;
 }
 
 static bool slow_inspect(const struct net_rules *rules, const struct verdict *v)
@@ -283,9 +321,24 @@ static void check_requests(const struct net_rules *rules, const struct verdict *
 		}
 }
 
+/* Where a name leads: to what is not special, or anywhere where that is allowed. */
+static void check_dials(const struct net_rules *rules, const struct net_match *match, unsigned port)
+{
+	for (size_t i = 0; i < ARRAY_LEN(literals); i++) {
+		struct net_address address;
+
+		address_parse(literals[i], strlen(literals[i]), &address);
+		if (!net_rules_dial(rules, match, &address) !=
+		    (rules->allow_private || !slow_special_address(&address)))
+			die("dialled differently", literals[i], port);
+	}
+}
+
 static void check_target(const struct net_rules *rules, const char *name, const struct net_address *address,
 			 const char *target)
 {
+	if (name && net_rules_name(rules, name) != slow_name(rules, name))
+		die("resolved differently", target, 0);
 	for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
 		struct verdict v = slow_connect(rules, name, address, asked[i]);
 		struct net_match match;
@@ -300,8 +353,8 @@ static void check_target(const struct net_rules *rules, const char *name, const 
 			continue;
 		if ("thr"[match.protocol] != v.protocol)
 			die("another protocol", target, asked[i]);
-		if (name && !net_rules_name(rules, name))
-			die("reached, but not to be resolved", target, asked[i]);
+		if (name)
+			check_dials(rules, &match, asked[i]);
 		if (address && net_rules_dial(rules, &match, address))
 			die("allowed, but not to be dialled", target, asked[i]);
 		check_requests(rules, &v, &match, target, asked[i]);
@@ -318,7 +371,8 @@ static void check_narrower(const struct net_rules *inner, const struct net_rules
 
 		if (in.protocol && out.protocol != in.protocol && out.protocol != 'r')
 			die("wider", target, asked[i]);
-		if (in.protocol && out.protocol != 'r' && slow_ech(inner, &in) && !slow_ech(outer, &out))
+		if (in.protocol && out.protocol == 't' && !slow_inspect(outer, &out) && slow_ech(inner, &in) &&
+		    !slow_ech(outer, &out))
 			die("wider by ech", target, asked[i]);
 		if (in.protocol && slow_inspect(outer, &out) && !slow_inspect(inner, &in))
 			die("wider by not being looked at", target, asked[i]);

@@ -65,8 +65,8 @@ static bool covers(const struct question *q, const struct net_rule *outer)
 		return false;
 	if (protocol == NET_TCP) /* carries the others as well, unless it is refused */
 		return q->protocol == NET_TCP || !q->outer->read_only;
-	return protocol == q->protocol && (outer->ech || !inner->ech) &&
-	       methods_cover(&outer->methods, &inner->methods) && paths_cover(&outer->paths, &inner->paths);
+	return protocol == q->protocol && methods_cover(&outer->methods, &inner->methods) &&
+	       paths_cover(&outer->paths, &inner->paths);
 }
 
 static bool pattern_covers(const char *outer, const char *inner)
@@ -117,6 +117,34 @@ static bool stays_inspected(const struct question *q, const struct net_rule *out
 	return q->outer->read_only || !has_port(outer, q->port) || !net_rule_restricts(outer) || inner_inspects(q);
 }
 
+/*
+ * An encrypted ClientHello passes where every rule that speaks lets it (egress/handshake.c): is there none on the inner side that does not, for
+ * all of this network or for the names of the rule?
+ */
+static bool inner_has_ech(const struct question *q, const struct net_prefix *network)
+{
+	const struct net_rule *inner = q->inner;
+
+	for (size_t i = 0; q->set && i < q->set->n; i++) {
+		const struct net_rule *rule = &q->set->v[i];
+
+		if (rule->ech || !has_port(rule, q->port) || !rule->host != !inner->host)
+			continue;
+		if (inner->host ? strcmp(rule->host, inner->host) == 0 : speaks_for(q->set, rule, network))
+			return false;
+	}
+	return inner->ech;
+}
+
+/* What must not be encrypted outside stays so. */
+static bool stays_clear(const struct question *q, const struct net_rule *outer, const struct net_prefix *network)
+{
+	enum net_protocol protocol;
+
+	return outer->ech || !net_rule_port(outer, q->port, &protocol) || protocol != NET_TLS ||
+	       !inner_has_ech(q, network);
+}
+
 static bool pattern_of_outer_covers(const struct question *q, const char *pattern)
 {
 	bool covered = false;
@@ -126,7 +154,7 @@ static bool pattern_of_outer_covers(const struct question *q, const char *patter
 
 		if (!rule->host || strcmp(rule->host, pattern) != 0)
 			continue;
-		if (!stays_inspected(q, rule))
+		if (!stays_inspected(q, rule) || !stays_clear(q, rule, &q->inner->prefix))
 			return false;
 		covered = covered || covers(q, rule);
 	}
@@ -170,7 +198,7 @@ static bool any_covers(const struct question *q)
 		if (rule->host && strcmp(rule->host, "*") == 0 && has_port(rule, q->port))
 			return pattern_of_outer_covers(q, "*");
 	}
-	return last && covers(q, last);
+	return last && covers(q, last) && stays_clear(q, last, &q->inner->prefix);
 }
 
 static bool host_within(const struct question *q)
@@ -184,7 +212,7 @@ static bool host_within(const struct question *q)
 			continue;
 		if (!rule->host) { /* "*" speaks for addresses too */
 			if (strcmp(q->inner->host, "*") == 0 && !prefix_shadowed(q, &rule->prefix) &&
-			    (!covers(q, rule) || !stays_inspected(q, rule)))
+			    (!covers(q, rule) || !stays_inspected(q, rule) || !stays_clear(q, rule, &q->inner->prefix)))
 				return false;
 		} else if (pattern_covers(rule->host, q->inner->host)) {
 			if (!best || specificity(rule->host) > specificity(best->host))
@@ -197,8 +225,8 @@ static bool host_within(const struct question *q)
 	return best ? pattern_of_outer_covers(q, best->host) : any_covers(q);
 }
 
-/* The same for addresses, whose rules add up: where both speak, a rule of the inner side looks as well. */
-static bool address_stays_inspected(const struct question *q, const struct net_rule *outer)
+/* The same for addresses, whose rules add up: where both speak, a rule of the inner side looks as well, and lets nothing encrypted pass. */
+static bool address_stays_strict(const struct question *q, const struct net_rule *outer)
 {
 	const struct net_prefix *inner = &q->inner->prefix, *both;
 
@@ -207,6 +235,8 @@ static bool address_stays_inspected(const struct question *q, const struct net_r
 	both = prefix_is_within(inner, &outer->prefix) ? inner : &outer->prefix;
 	if (!speaks_for(q->outer, outer, both))
 		return true; /* it is not looked at outside either */
+	if (!stays_clear(q, outer, both))
+		return false;
 	for (size_t i = 0; q->set && i < q->set->n; i++) {
 		const struct net_rule *rule = &q->set->v[i];
 
@@ -223,7 +253,7 @@ static bool address_within(const struct question *q)
 	bool named = prefix_special(inner) != NULL && !q->outer->allow_private, parts_covered = true;
 
 	for (size_t i = 0; i < q->outer->n; i++)
-		if (!q->outer->v[i].host && !address_stays_inspected(q, &q->outer->v[i]))
+		if (!q->outer->v[i].host && !address_stays_strict(q, &q->outer->v[i]))
 			return false;
 	for (size_t i = 0; i < q->outer->n; i++) {
 		const struct net_rule *rule = &q->outer->v[i];

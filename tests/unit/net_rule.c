@@ -454,6 +454,9 @@ static const struct within_case withins[] = {
 	{ "a.example $KEY", NET_OPEN, "", false },
 	{ "a.example:443 +ech", NET_ALLOW, "a.example:443", false },
 	{ "a.example:443", NET_ALLOW, "a.example:443 +ech", true },
+	{ "a.example:443 +ech", NET_ALLOW, "a.example:443 +ech; a.example:443", false },
+	{ "@192.0.2.7:443 +ech", NET_ALLOW, "@192.0.2.0/24:443 +ech", true },
+	{ "@192.0.2.7:443 +ech", NET_ALLOW, "@192.0.2.0/24:443 +ech; @192.0.2.0/25:443", false },
 	/* What is closer speaks alone. */
 	{ "a.example", NET_ALLOW, "*.example; a.example GET", false },
 	{ "a.example GET", NET_ALLOW, "*.example; a.example GET", true },

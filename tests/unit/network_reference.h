@@ -60,6 +60,15 @@ static inline bool may_use(const struct net_rules *rules, const struct net_match
 	return false;
 }
 
+/* As egress takes it. */
+static inline bool every_has_ech(const struct net_match *match)
+{
+	for (size_t i = 0; i < match->n; i++)
+		if (!match->rules[i]->ech)
+			return false;
+	return match->n > 0;
+}
+
 static inline const char *connection_wider(const struct net_rules *was, const struct net_rules *is, const char *name,
 					   const struct net_address *address, uint16_t port)
 {
@@ -95,14 +104,8 @@ static inline const char *connection_wider(const struct net_rules *was, const st
 	for (size_t i = 0; !a.inspect && i < b.n; i++)
 		if (b.rules[i]->secret)
 			return "a secret where there was none";
-	for (size_t i = 0; i < b.n && b.protocol == NET_TLS && a.protocol == NET_TLS; i++) {
-		bool ech = !b.rules[i]->ech;
-
-		for (size_t k = 0; k < a.n; k++)
-			ech = ech || a.rules[k]->ech;
-		if (!ech)
-			return "an encrypted hello";
-	}
+	if (a.protocol == NET_TLS && b.protocol == NET_TLS && !a.inspect && every_has_ech(&b) && !every_has_ech(&a))
+		return "an encrypted hello";
 	return NULL;
 }
 
