@@ -45,6 +45,8 @@ say("second method", status(exchange("api.example.com", f"GET /v1/six HTTP/1.1\r
 say("smuggled", status(https("api.example.com", "/post/x", method="POST", headers="Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", body="0\r\n\r\nGET /v2/bad HTTP/1.1\r\nHost: api.example.com\r\n\r\n")))
 say("wrong sni", status(https("api.example.com", "/v1/x", sni="files.example.com")))
 say("no sni", greeted("api.example.com", hello()))
+say("ech", greeted("api.example.com", hello("api.example.com", ech=True)))
+say("ech wrong", greeted("api.example.com", hello("files.example.com", ech=True)))
 say("plain", status(request("api.example.com", "GET /v1/x HTTP/1.1\r\nHost: api.example.com\r\n\r\n", port=443)))
 say("bad certificate", status(https("badcert.example.com", "/x")))
 say("wrong host", status(https("wronghost.example.com", "/x")))
@@ -61,6 +63,8 @@ for what in second "second ahead" "second host" "second method"; do say_is "$wha
 is "$(seen http /v1/one)$(seen http /v1/two)$(seen http /v1/three)$(seen http /v1/four)$(seen http /v1/five)$(seen http /v1/six)" 111111 "control: those before it arrived"
 say_is "wrong sni" "ssl TLSV1_UNRECOGNIZED_NAME" "a ClientHello with another name"
 says "no sni" '^(alert|ECONNRESET|closed)' "and one without"
+say_is ech hello "of an encrypted ClientHello the outer part counts: TLS ends here"
+say_is "ech wrong" alert "and must be the name"
 says plain '^(400|403|ECONNRESET|closed|\x15.*)$' "no plain text"
 says "bad certificate" '^502' "the server's certificate is checked: an unknown authority"
 says "wrong host" '^502' "and another host's"
