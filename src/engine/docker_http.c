@@ -19,6 +19,7 @@
 enum {
 	CONNECT_MS = 5000,
 	FIRST_MS = 6000, /* less than `cordon doctor` waits for */
+	WAKE_MS = 15000, /* where a box waits: a daemon that the first connection starts takes a while */
 	ANSWER_MS = 60000,
 	PULL_MS = 3600000,
 	LINE_MAX_BYTES = 65536,
@@ -390,7 +391,7 @@ static int negotiate(struct docker_api *api, struct cordon_error *err)
 	bool ok;
 
 	api->is_first = true;
-	api->until_us = clock_us() + FIRST_MS * 1000ULL;
+	api->until_us = clock_us() + (api->d->stream < 0 ? FIRST_MS : WAKE_MS) * 1000ULL;
 	if (ping(api, err) < 0)
 		return -1;
 	api->is_first = false;

@@ -32,7 +32,7 @@ fake() { # SCENARIO…: a daemon for each
 at() {
 	local name=$1 begin=$EPOCHREALTIME
 	shift
-	DOCKER_HOST=unix://$WORK/d/$name.sock timeout ${IMPATIENT:+-s INT} -k 9 "${IMPATIENT:-9}" "$CORDON" run --engine docker --image any "$@" >"$WORK/d/$name.out" 2>"$WORK/d/$name.err"
+	DOCKER_HOST=unix://$WORK/d/$name.sock timeout ${IMPATIENT:+-s INT} -k 9 "${IMPATIENT:-${PATIENT:-9}}" "$CORDON" run --engine docker --image any "$@" >"$WORK/d/$name.out" 2>"$WORK/d/$name.err"
 	echo $? >"$WORK/d/$name.code"
 	echo $(((${EPOCHREALTIME/./} - ${begin/./}) / 1000)) >"$WORK/d/$name.ms"
 }
