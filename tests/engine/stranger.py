@@ -114,7 +114,7 @@ def serve():  # as init would
 
 
 heard = hear()
-control.send(struct.pack("=IIii80s96s96si", CREATED, 0, 0, 0, b"stranger", b"docker 1 (stranger)", b"", 0))
+control.send(struct.pack("=IIii80s96s96si64s", CREATED, 0, 0, 0, b"stranger", b"docker 1 (stranger)", b"", 0, b""))
 stream.send(number(READY, 1))
 while next(heard) != START:
     pass
