@@ -56,7 +56,7 @@ def pieces(path, parts):
                 while at < end and (data := os.pread(f.fileno(), min(end - at, 1 << 20), at)):
                     yield data
                     at += max(len(data) - 100, 100)
-    except OSError:
+    except (OSError, OverflowError):  # of addresses that no offset reaches, gVisor says that they can be read
         pass
 def places():
     for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -97,7 +97,8 @@ is "$(wc -l <"$WORK/ran")" 1 "which ran once"
 is "$(seen http /elsewhere s3cr3t)$(seen http /elsewhere80 s3cr3t)" 00 "another host never gets it"
 is "$(seen http /elsewhere80 cordon-secret-KEY)" 1 "control: it gets the placeholder"
 say_is "in the box" nowhere "it is in no file and no process of the box"
-like " $(said control) " " $(said self) " "control: the same search finds the placeholder in memory"
+self=$(said self)
+like " $(said control) " " ${self:-it said nothing} " "control: the same search finds the placeholder in memory"
 like "$(said control)" '/proc/[0-9]+/environ' "control: and in an environment"
 says gzip '^HTTP/1.1 502 .*compressed although that was not asked for' "an answer that is compressed, where it could not be masked, is a failure"
 say_is "gzip elsewhere" 200 "control: it passes from a host without a secret"
@@ -195,6 +196,7 @@ if [ "$ME" = user ]; then # root may look into every process
 	ok "control: that of another process of the user is" readable $!
 	kill $!
 fi
+sleep 0.7 # what it sent has gone out of its buffers
 if [ "$ME" = root ]; then
 	$PYTHON - "$it" <<'END' >"$WORK/kept"
 import sys
