@@ -80,32 +80,41 @@ static bool is_line_of(const char *line, const char *path, const struct stat *st
 	return !st || !ino || (dev == st->st_dev && ino == st->st_ino);
 }
 
-/* Whether a living box other than `owner` has a placeholder at path. With `st` dead ones count, too, whose placeholder this is: it is
- * in use again, and whoever uses it last must know. */
-static bool others_need(const struct store *s, const char *owner, const char *path, const struct stat *st)
+/* Whether a living box other than `owner` has a placeholder at path; -errno where that cannot be told. With `st` dead ones count, too, whose
+ * placeholder this is: it is in use again, and whoever uses it last must know. */
+static int others_need(const struct store *s, const char *owner, const char *path, const struct stat *st)
 {
 	int copy = openat(s->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = copy < 0 ? NULL : fdopendir(copy);
-	bool found = false;
+	int found = 0;
 	struct dirent *e;
 
 	if (!d) {
+		found = -errno;
 		fd_close(&copy);
-		return true;
+		return found;
 	}
-	while (!found && (e = readdir(d))) {
+	while (!found && (errno = 0, e = readdir(d))) {
 		auto_free char *text = NULL;
 		char *save = NULL;
+		ssize_t n;
 		bool dead;
 
 		if (!str_starts(e->d_name, "cordon-") || strcmp(e->d_name, owner) == 0)
 			continue;
 		dead = owner_is_orphan(e->d_name);
-		if ((dead && !st) || fd_load_at(s->dir, e->d_name, RECORD_MAX, &text) < 0)
+		if (dead && !st)
+			continue;
+		n = fd_load_at(s->dir, e->d_name, RECORD_MAX, &text);
+		if (n < 0 && n != -ENOENT)
+			found = (int)n;
+		if (n < 0)
 			continue;
 		for (char *line = strtok_r(text, "\n", &save); line && !found; line = strtok_r(NULL, "\n", &save))
 			found = is_line_of(line, path, dead ? st : NULL);
 	}
+	if (!e && errno)
+		found = -errno;
 	closedir(d);
 	return found;
 }
@@ -155,7 +164,7 @@ static int hold(const struct store *s, const struct plan_mount *m, const struct 
 		auto_free char *name = strndup(c, n);
 		auto_free char *path = str_printf("%s/%.*s", m->source, (int)(c + n - p->below), p->below);
 		struct stat st;
-		int next;
+		int next, r;
 
 		if (!name || !path)
 			return fail_memory(err);
@@ -170,8 +179,10 @@ static int hold(const struct store *s, const struct plan_mount *m, const struct 
 		at = next;
 		if (fstat(at, &st) < 0 || S_ISLNK(st.st_mode))
 			return fail_path(err, ELOOP, m->source, p->below);
-		if (others_need(s, owner, path, &st) && append(s, owner, &st, path) < 0)
-			return cordon_fail(err, CORDON_SYSTEM, errno, "record the placeholder '%s'", path);
+		r = others_need(s, owner, path, &st);
+		r = r > 0 ? append(s, owner, &st, path) : r;
+		if (r < 0)
+			return cordon_fail(err, CORDON_SYSTEM, -r, "record the placeholder '%s'", path);
 		if (!last && !S_ISDIR(st.st_mode))
 			return 0; /* another box's placeholder for the whole */
 		c += n + !last;
@@ -206,7 +217,7 @@ static bool remove_one(const struct store *s, const char *owner, char *line, str
 	char *path, *slash;
 	auto_close int dir = -1;
 	struct stat st;
-	int skip = 0;
+	int skip = 0, needed;
 
 	if (sscanf(line, "%" SCNu64 " %" SCNu64 " %n", &dev, &ino, &skip) != 2 || line[skip] != '/')
 		return true;
@@ -215,8 +226,9 @@ static bool remove_one(const struct store *s, const char *owner, char *line, str
 		return true;
 	if (ino)
 		(void)strv_add(known, path);
-	if (others_need(s, owner, path, NULL))
-		return true;
+	needed = others_need(s, owner, path, NULL);
+	if (needed)
+		return needed > 0;
 	slash = strrchr(path, '/');
 	*slash = '\0';
 	dir = fd_openat2(AT_FDCWD, *path ? path : "/", O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);

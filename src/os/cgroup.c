@@ -23,7 +23,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_SIZE = 256 + OWNER_NAME_MAX + 1, REMOVE_US = 1000000, PROCS_MAX = 1 << 20, MOVE_PASSES = 64 };
+enum {
+	PATH_SIZE = 256 + OWNER_NAME_MAX + 1,
+	REMOVE_US = 1000000,
+	PROCS_MAX = 1 << 20,
+	MOVE_PASSES = 64,
+	NAP_US = 2000
+};
 
 static void group_path(char buf[PATH_SIZE], const struct cgroup_host *host, int tree, const char *name)
 {
@@ -190,19 +196,23 @@ static int move_all(int from, int to)
 }
 
 /* A child that is forked meanwhile appears where its parent was: the next pass finds it. 0, -errno, or how many the last pass still found. */
-static int move_until_still(int from, int to)
+static int move_until_still(int from, int to, useconds_t nap_us)
 {
 	int moved = 1;
 
-	for (int pass = 0; moved > 0 && pass < MOVE_PASSES; pass++)
+	for (int pass = 0; moved > 0 && pass < MOVE_PASSES; pass++) {
+		if (pass && nap_us)
+			usleep(nap_us);
 		moved = move_all(from, to);
+	}
 	return moved;
 }
 
-/* A process that forks the next one and ends is always gone when it is its turn: then nobody forks for a moment. */
+/* A process that forks the next one and ends is always gone when it is its turn: then nobody forks for a moment. One that is ending is listed
+ * and cannot be moved until it had a processor to end on, which on a busy host takes a while: hence the naps. */
 static int move_everybody(const struct cgroup *cg, int to)
 {
-	int moved = move_until_still(cg->dir[CG_MEMORY], to), r;
+	int moved = move_until_still(cg->dir[CG_MEMORY], to, 0), r;
 	char max[32];
 
 	if (moved <= 0 || cg->dir[CG_PIDS] < 0 || fd_read_file_at(cg->dir[CG_PIDS], "pids.max", max, sizeof(max)) <= 0)
@@ -210,7 +220,7 @@ static int move_everybody(const struct cgroup *cg, int to)
 	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");
 	if (r < 0)
 		return r;
-	moved = move_until_still(cg->dir[CG_MEMORY], to);
+	moved = move_until_still(cg->dir[CG_MEMORY], to, NAP_US);
 	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", max);
 	return r < 0 ? r : moved;
 }

@@ -25,20 +25,23 @@ left() { # what is left of a container: directories, groups, processes, mounts
 	ps -eo stat=,pid=,ppid=,comm= | while read -r state pid parent name; do # of our drivers, those that no keeper and no test has
 		case $state$name in Z*) ;; *cordon-engine*)
 			[ "$(dirname "$(readlink "/proc/$pid/exe")")" != "$(dirname "$(realpath "$CORDON")")" ] ||
-				grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name" ;;
+				grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name $pid" ;;
 		esac
 	done
 	sed -n 's|^[^ ]* \([^ ]*/cordon-[0-9]*-[0-9]*-[0-9a-f]*\).*|\1|p' /proc/mounts | orphans
 }
-# until_gone DESC: nothing is left, within a few seconds. Other boxes of this host are nobody's business: $before is what was there.
+# until_gone DESC: what is there now is gone within a few seconds. Other boxes of this host are nobody's business: $before is what was there,
+# and what comes meanwhile is somebody else's.
 until_gone() {
-	local i
+	local still
 	alone
-	for i in $(seq 100); do
-		[ "$(left | sort | comm -13 <(echo "$before") -)" ] || break
+	still=$(left | sort | comm -13 <(echo "$before") -)
+	for _ in $(seq 100); do
+		[ "$still" ] || break
 		sleep 0.1
+		still=$(left | sort | comm -12 <(echo "$still") -)
 	done
-	is "$(left | sort | comm -13 <(echo "$before") -)" "" "$1"
+	is "$still" "" "$1"
 	together
 }
 
