@@ -29,7 +29,7 @@ CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-
 CORE_PACKAGES += libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev
 LIBS := -lfyaml -lidn2 -lunistring
 
-LIB_SRC := $(sort $(wildcard src/base/*.c src/store/*.c src/net/*.c src/stream/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c))
+LIB_SRC := $(sort $(wildcard src/base/*.c src/store/*.c src/net/*.c src/stream/*.c src/os/*.c src/policy/*.c src/plan/*.c src/box/*.c src/engine/*.c))
 IMAGE_SRC := $(sort $(filter-out src/image/main.c,$(wildcard src/image/*.c)))
 CLI_SRC := $(sort $(wildcard src/cli/*.c))
 GEN_SRC := $(GEN)/presets.c $(GEN)/seccomp_filters.c

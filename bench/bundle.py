@@ -1,7 +1,7 @@
 """A bundle for an OCI runtime's own command: the container that a box of cordon's defaults is. bundle.py DIR [gvisor] <MOUNTS
 
 MOUNTS is /proc/mounts as a native box sees it: what the host gives is bound here as it is there. The rest is config.json as
-src/engine/oci_config.c writes it, with the limits of the plan; the runtime makes the control group, as it does for everybody else.
+src/driver/oci_config.c writes it, with the limits of the plan; the runtime makes the control group, as it does for everybody else.
 """
 import json
 import os

@@ -89,7 +89,7 @@ engines_daemon() {
 	fi
 }
 
-# The flags are those of what cordon asks for (src/engine/docker_json.c) with the defaults of a policy.
+# The flags are those of what cordon asks for (src/driver/docker_json.c) with the defaults of a policy.
 engines_flags=(--rm --network none --read-only --cap-drop ALL --security-opt no-new-privileges --memory 512m --memory-swap 512m --cpus 1
 	--pids-limit 65 --user 1000:1000 --ipc none --ulimit core=1 --hostname cordon --tmpfs /tmp:size=100m --tmpfs /home/agent:size=256m
 	--log-driver none)

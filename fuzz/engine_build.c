@@ -2,7 +2,7 @@
  * What `cordon image build` reads, as any bytes: a line of a daemon's answer, which comes out printable and whole; a .dockerignore and a path, where
  * an answer comes at all, and what is ignored below an ignored directory without exceptions is ignored, too.
  */
-#include "engine/build.h"
+#include "driver/build.h"
 
 #include <stdio.h>
 #include <stdlib.h>

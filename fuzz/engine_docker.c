@@ -2,7 +2,7 @@
  * What a daemon answers, as any bytes: the first chooses the reader. JSON goes through every reader, a line of a pull through its own, and a stream
  * of frames gives the same however it is cut. Strings that come out are whole, printable and, where they go into a path, harmless.
  */
-#include "engine/docker.h"
+#include "driver/docker.h"
 
 #include <stdio.h>
 #include <stdlib.h>

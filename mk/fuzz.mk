@@ -24,7 +24,7 @@ $(FUZZ_B)/libegress.a: $(EGRESS_SRC:%.c=$(FUZZ_B)/%.o)
 $(FUZZ_B)/libimage.a: $(IMAGE_SRC:%.c=$(FUZZ_B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^
-# Those of src/engine engine_NAME; jansson comes before libcordon.a: see mk/engine.mk.
+# Those of src/driver engine_NAME; jansson comes before libcordon.a: see mk/engine.mk.
 $(FUZZ_B)/libengine.a: $(ENGINE_SRC:%.c=$(FUZZ_B)/%.o)
 	@rm -f $@
 	ar rcs $@ $^

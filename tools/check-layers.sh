@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may include whom: base <- net, stream, store <- policy, os <- plan <- box; egress, engine, image and inner are programs of their own; the command line sees cordon.h and base only.
+# Who may include whom: base <- net, stream, store <- policy, os <- plan <- box <- engine; egress, driver, image and inner are programs of their own; the command line sees cordon.h and base only.
 set -eu
 status=0
 check() { # FOLDER ALLOWED…
@@ -21,13 +21,14 @@ check plan plan policy store os net base
 check box box plan policy store os net stream base
 check egress egress os net stream base
 check stream stream base
-check engine engine stream os base
+check engine engine box plan policy store os net stream base
+check driver driver stream os base
 check inner inner os stream base
 check image image store policy os net base
 check cli cli base
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/inner/ | src/store/ | src/image/ | src/plan/ | src/box/ | src/cli/) ;;
+	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/driver/ | src/inner/ | src/store/ | src/image/ | src/plan/ | src/box/ | src/cli/) ;;
 	*) echo "$folder: no layer of tools/check-layers.sh"; status=1 ;;
 	esac
 done

@@ -29,7 +29,7 @@ enum link_type {
 	LINK_COLLECTED, /* init -> keeper -> front: no more files */
 	LINK_PROGRESS,  /* keeper -> front: building takes a while */
 	LINK_REPORT,    /* keeper -> front: the end; a struct link_report follows as a message of its own */
-	/* boxes that live: box/living.h */
+	/* boxes that live: engine/living.c */
 	LINK_OPENED, /* init -> keeper -> front: the box stands, and takes jobs */
 	LINK_JOB,    /* front -> keeper -> init, with fds: LINK_JOB_FDS */
 	LINK_STAT, /* front -> keeper, over a socket of their own; answered with LINK_STATS or LINK_ERROR, as are the next two */

@@ -18,7 +18,7 @@ enum engine_network {
 struct engine {
 	const char *name;
 	const char
-		*driver; /* the program that drives it (src/engine/driver.h); NULL: the keeper builds the box itself */
+		*driver; /* the program that drives it (src/driver/driver.h); NULL: the keeper builds the box itself */
 	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
 	bool own_kernel; /* the payload's calls do not reach the host's: what lies in a root does, by way of its file server */
 	bool counts_no_files; /* in memory of its own, which an ordinary user has to take */

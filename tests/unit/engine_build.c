@@ -1,5 +1,5 @@
 /* What a build sends and what it hears: .dockerignore, and the lines of an answer. */
-#include "engine/build.h"
+#include "driver/build.h"
 #include "tap.h"
 
 static bool ignores(const char *text, const char *path)

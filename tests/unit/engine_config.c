@@ -1,6 +1,6 @@
 /* What foreign engines are asked for: always hardened, whatever the specification says; and a specification is read strictly. */
-#include "engine/docker.h"
-#include "engine/oci.h"
+#include "driver/docker.h"
+#include "driver/oci.h"
 #include "tap.h"
 
 #define SPEC                                                                                                        \

@@ -1,5 +1,5 @@
 /* What a daemon answers: taken where it is well-formed, left where it is not; the frames of its stream. */
-#include "engine/docker.h"
+#include "driver/docker.h"
 #include "tap.h"
 
 #define READ(reader, text, ...)                                        \

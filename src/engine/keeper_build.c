@@ -1,0 +1,270 @@
+/*
+ * Building a box, the keeper's part: the cgroup, what init could not make itself, init cloned into the new namespaces and its id maps.
+ * Runs in the keeper, with the caller's rights.
+ */
+#include "engine/keeper_state.h"
+
+#include "base/error.h"
+#include "base/fd.h"
+#include "box/init.h"
+#include "box/root.h"
+#include "os/probe.h"
+#include "os/process.h"
+#include "os/subid.h"
+#include "os/userns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
+{
+	const struct plan_limits *l = &k->plan->limits;
+	int r;
+
+	if (!(k->plan->layers & LAYER_BIT(CGROUP)))
+		return 0;
+	r = prepare_scope(k->plan, k->owner);
+	k->cgroup_limits = (struct cgroup_limits){
+		.memory_bytes = k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
+		.processes = k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
+		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
+		.read_bps = l->read_bps,
+		.write_bps = l->write_bps,
+		.kill = k->plan->level == LEVEL_PROCESS,
+	};
+	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
+		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &k->cgroup_limits);
+		k->has_cgroup = r == 0;
+		if (r == 0 && k->plan->lives)
+			r = cgroup_add_later(&k->cgroup, &k->cgroup_limits);
+	}
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "make the cgroup");
+	(void)fail_hint(err, "%s; %s", k->plan->cgroup.why, k->plan->cgroup.remedy);
+	return fail_step(err, "cgroup");
+}
+
+static uint64_t clone_flags(unsigned layers)
+{
+	static const struct {
+		unsigned layer;
+		uint64_t flag;
+	} rows[] = {
+		{ LAYER_BIT(USERNS), CLONE_NEWUSER }, { LAYER_BIT(MOUNTNS), CLONE_NEWNS },
+		{ LAYER_BIT(PIDNS), CLONE_NEWPID },   { LAYER_BIT(IPCNS), CLONE_NEWIPC },
+		{ LAYER_BIT(UTSNS), CLONE_NEWUTS },   { LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
+	};
+	uint64_t flags = 0;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (layers & rows[i].layer)
+			flags |= rows[i].flag;
+	return flags;
+}
+
+/* Those that come with the clone; the network follows in the payload's child. */
+#define NAMESPACES                                                                                         \
+	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
+	 LAYER_BIT(CGROUPNS))
+
+/* At container level the group is made while init builds its root. */
+static bool cgroup_comes_later(const struct cordon_plan *plan)
+{
+	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) &&
+	       plan->cgroup.mode != CGROUP_NONE && !plan->cgroup.needs_scope;
+}
+
+static int send_cgroup(struct keeper *k, struct cordon_error *err)
+{
+	struct link_message m = { .type = LINK_CGROUP };
+	int fds[CG_TREES], r;
+	size_t n = 0;
+
+	if (keeper_cgroup(k, err) < 0)
+		return -1;
+	for (int t = 0; t < CG_TREES; t++)
+		if (k->cgroup.procs[t] >= 0)
+			fds[n++] = k->cgroup.procs[t];
+	r = link_send_fds(k->link, &m, fds, n);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "hand over the cgroup");
+	return fail_step(err, "cgroup");
+}
+
+/* The caller's environment came with the fork. init has no use for it, and a secret of the policy may be in it. */
+static void wipe_environment(void)
+{
+	for (char **e = environ; e && *e; e++)
+		explicit_bzero(*e, strlen(*e));
+	environ = NULL;
+}
+
+void keeper_forget_secrets(const struct net_config *config)
+{
+	for (size_t i = 0; i < config->secret_count; i++) {
+		const char *from = config->secrets[i].from;
+		char *value = from && str_starts(from, "env:") ? getenv(from + 4) : NULL;
+
+		if (value)
+			explicit_bzero(value, strlen(value));
+	}
+}
+
+static _Noreturn void become_init(struct keeper *k, int link)
+{
+	struct cordon_error err = { 0 };
+	struct cgroup later;
+	struct root root;
+	bool own_ids = k->plan->level == LEVEL_CONTAINER && (k->plan->layers & LAYER_BIT(USERNS));
+	struct inside in = {
+		.plan = k->plan,
+		.cgroup = k->has_cgroup ? &k->cgroup : NULL,
+		.awaits_cgroup = cgroup_comes_later(k->plan),
+		.later = &later,
+		.root = &root,
+		.link = link,
+		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
+		.tty_slave = -1,
+		.gate = -1,
+		.capture = k->egress.capture,
+		.wanted = k->egress.wanted,
+		.authority = k->egress.authority,
+		.proc_net = -1,
+		.netns = -1,
+		.listener = -1,
+		.files = -1,
+		.prepared = k->prepared.mounts,
+		.prepared_in = k->prepared.ins,
+		.image = k->prepared.image,
+		.scratch = k->prepared.scratch,
+		.scratch_path = k->prepared.scratch_path,
+		.namespaces = k->plan->layers & NAMESPACES,
+		.uid = own_ids ? PLAN_UID : k->prepared.uid,
+		.gid = own_ids ? PLAN_GID : k->prepared.gid,
+		.work = k->prepared.work,
+		.err = &err,
+	};
+	int front = k->fds->front, events = k->fds->events, control = k->fds->control;
+
+	fd_close(&front);
+	fd_close(&control);
+	fd_close(&events);
+	fd_close(&k->link);
+	fd_close(&k->egress.theirs);
+	fd_close(&k->egress.certificates);
+	fd_close(&k->egress.config);
+	if (k->plan->network.config.secret_count)
+		wipe_environment();
+	init_main(&in);
+}
+
+static int map_ids(struct keeper *k, struct cordon_error *err)
+{
+	const struct cordon_plan *p = k->plan;
+	const struct id_range root_uids[] = { { 0, k->prepared.uid + 1, 1 }, { PLAN_UID, k->prepared.uid, 1 } };
+	const struct id_range own_uid = { PLAN_UID, p->caller_uid, 1 }, own_gid = { PLAN_GID, p->caller_gid, 1 };
+	int r;
+
+	if (!(p->layers & LAYER_BIT(USERNS)))
+		return 0;
+	if (p->subuids)
+		r = subid_map(k->init_pid, &(struct subid_pair){ PLAN_UID, p->caller_uid, 0, p->subuid, 0 },
+			      &(struct subid_pair){ PLAN_GID, p->caller_gid, 0, p->subgid, 0 });
+	else if (p->as_root)
+		r = userns_write_maps(k->init_pid, root_uids, 2, root_uids, 2, false);
+	else
+		r = userns_write_maps(k->init_pid, &own_uid, 1, &own_gid, 1, true);
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "write the id maps");
+	(void)fail_hint(
+		err,
+		"an AppArmor or sysctl rule may take the rights away from new user namespaces; see `cordon doctor`");
+	return fail_step(err, "userns");
+}
+
+static int clone_init(struct keeper *k, int link, struct cordon_error *err)
+{
+	char why[512], remedy[512];
+	pid_t pid;
+
+	pid = process_clone(clone_flags(k->plan->layers), &k->init);
+	if (pid < 0 && (k->plan->may_degrade & k->plan->layers & NAMESPACES)) {
+		k->plan->degraded |= k->plan->may_degrade & k->plan->layers & NAMESPACES;
+		k->plan->layers &= ~k->plan->degraded;
+		pid = process_clone(clone_flags(k->plan->layers), &k->init);
+	}
+	if (pid == 0)
+		become_init(k, link);
+	if (pid > 0) {
+		k->init_pid = pid;
+		process_spread(pid);
+		return 0;
+	}
+	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy,
+			    sizeof(remedy));
+	cordon_fail(err, CORDON_UNAVAILABLE, -pid, "new namespaces are refused (%s)", why);
+	(void)fail_hint(err, "%s", remedy);
+	return fail_step(err, "namespaces");
+}
+
+/*
+ * A pipe belongs to who made it. As root the payload is someone else, and could not open /dev/stdin, /dev/stdout and /dev/stderr,
+ * as ordinary shell lines do. Where the pipe cannot be given, those stay closed and the fds themselves work.
+ */
+void keeper_give_pipes(const struct keeper *k, const int stdio[3])
+{
+	struct stat st;
+
+	for (int i = 0; i < 3 && k->plan->as_root; i++)
+		if (fstat(stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
+		    fchown(stdio[i], k->prepared.uid, k->prepared.gid) < 0)
+			return;
+}
+
+int keeper_build(struct keeper *k, struct cordon_error *err)
+{
+	struct link_message go = { .type = LINK_MAPPED };
+	auto_close int theirs = -1;
+	int pair[2], r;
+
+	bool later = cgroup_comes_later(k->plan);
+
+	if ((!later && keeper_cgroup(k, err) < 0) || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
+		return -1;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+		cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
+		return fail_step(err, "link");
+	}
+	k->link = pair[0];
+	theirs = pair[1];
+	keeper_give_pipes(k, k->fds->stdio);
+	if (egress_prepare(&k->egress, k->plan, err) < 0 || clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
+		return -1;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
+		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
+	r = link_send(k->link, &go, -1);
+	if (r < 0) {
+		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
+		return fail_step(err, "link");
+	}
+	/* Its certificate goes into the root. Otherwise it starts when it is wanted. */
+	if (k->plan->network.intercepts && egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
+		return -1;
+	for (int i = 0; i < 3; i++) {
+		int fd = k->fds->stdio[i];
+
+		fd_close(&fd);
+	}
+	return later ? send_cgroup(k, err) : 0;
+}

@@ -1,8 +1,0 @@
-/* cordon-engine-docker drives daemons over HTTP: the only program with libcurl. */
-#include "engine/driver.h"
-
-const struct driver_engine driver_engines[] = {
-	{ "docker", &docker_ops },
-	{ "podman", &docker_ops },
-	{ 0 },
-};
