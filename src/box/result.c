@@ -171,9 +171,7 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 	out->memory_peak_bytes = p->memory_peak_bytes;
 	out->level = plan->level == LEVEL_PROCESS ? "process" : "container";
 	out->engine = plan->engine->name;
-	if (!plan->engine->driver)
-		out->engine_version = "cordon " CORDON_VERSION;
-	else if (p->engine_version[0] && strv_add(&r->texts, p->engine_version) == 0)
+	if (p->engine_version[0] && strv_add(&r->texts, p->engine_version) == 0)
 		out->engine_version = r->texts.v[r->texts.n - 1];
 	out->limit_source = p->limits_by_watch ? "watch" : "cgroup";
 	list_layers(p->layers, r->layers);

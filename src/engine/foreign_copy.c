@@ -163,11 +163,11 @@ void foreign_feed(struct foreign *f)
 {
 	struct cordon_error err = { 0 };
 
-	while (f->copy.is_on && f->queue.len < CHUNK && !f->ending && f->stream >= 0)
+	while (f->copy.is_on && f->queue.len < CHUNK && !f->k->ending && f->stream >= 0)
 		if (send_piece(f, &err) < 0) {
-			foreign_note(f, &err);
+			keeper_note(f->k, &err);
 			f->copy.is_on = false;
-			foreign_end(f);
+			keeper_end(f->k);
 		}
 }
 

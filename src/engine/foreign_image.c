@@ -67,7 +67,7 @@ static int shelve_certificates(struct foreign *f, struct cordon_error *err)
 
 int foreign_shelve(struct foreign *f, struct cordon_error *err)
 {
-	if (shelf_make(&f->shelf, f->plan, &f->prepared, f->owner, err) < 0)
+	if (shelf_make(&f->shelf, f->plan, &f->k->prepared, f->k->owner, err) < 0)
 		return -1;
 	if (foreign_link_open(f, err) < 0)
 		return -1;
@@ -349,8 +349,8 @@ void foreign_describe_image(const struct foreign *f, struct json *j)
 	json_string(j, "image", f->plan->engine_image);
 	if (f->net.link >= 0)
 		json_string(j, "link", link);
-	json_uint(j, "uid", f->prepared.uid);
-	json_uint(j, "gid", f->prepared.gid);
+	json_uint(j, "uid", f->k->prepared.uid);
+	json_uint(j, "gid", f->k->prepared.gid);
 	describe_mounts(j, f);
 	describe_files(j, f);
 	tmpfs_privates(j, f);
@@ -405,12 +405,12 @@ int foreign_add_checks(const struct foreign *f, struct strv *to)
 			    : add_check(to, &st, p->mounts[i].writable ? STREAM_CHECK_PLACE : STREAM_CHECK_READ_ONLY,
 					p->mounts[i].dest);
 	}
-	for (size_t i = 0; r == 0 && i < f->prepared.guard.count; i++) {
+	for (size_t i = 0; r == 0 && i < f->k->prepared.guard.count; i++) {
 		const struct plan_mount *m = &p->mounts[p->protects[i].mount];
 		const char *below = p->protects[i].below;
 		auto_free char *path = str_printf("%s/%.*s", m->dest, (int)held_len(m, below), below);
 
-		r = path ? add_check(to, &f->prepared.guard.held[i], STREAM_CHECK_READ_ONLY, path) : -ENOMEM;
+		r = path ? add_check(to, &f->k->prepared.guard.held[i], STREAM_CHECK_READ_ONLY, path) : -ENOMEM;
 	}
 	return r;
 }

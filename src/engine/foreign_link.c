@@ -53,7 +53,7 @@ static bool is_init(const struct foreign *f, int socket)
 void foreign_link_serve(struct foreign *f)
 {
 	auto_close int init = accept4(f->net.link, NULL, NULL, SOCK_CLOEXEC);
-	const struct foreign_link_to to = { .socket = init, .uid = f->prepared.uid, .gid = f->prepared.gid };
+	const struct foreign_link_to to = { .socket = init, .uid = f->k->prepared.uid, .gid = f->k->prepared.gid };
 	struct cordon_error err = { 0 };
 
 	if (init < 0 || !is_init(f, init))
@@ -64,9 +64,7 @@ void foreign_link_serve(struct foreign *f)
 		f->net.has_link = true;
 		return;
 	}
-	foreign_net_explain(f, &err);
-	foreign_note(f, &err);
-	foreign_end(f);
+	foreign_fail(f, &err);
 }
 
 /* ---- in the maker ---- */

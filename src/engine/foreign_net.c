@@ -50,7 +50,7 @@ static int make(const struct foreign *f, const struct foreign_link_to *init, str
 	const struct capture_options with = { .rules = &f->plan->network.config.rules,
 					      .settings = -1,
 					      .elsewhere = -1,
-					      .to = f->net.egress.capture,
+					      .to = f->k->egress.capture,
 					      .wanted = -1,
 					      .link = init ? foreign_link_ask : NULL,
 					      .arg = (void *)(uintptr_t)init };
@@ -175,10 +175,10 @@ int foreign_net_start(struct foreign *f, struct cordon_error *err)
 
 	if (!f->plan->network.is_on)
 		return 0;
-	if (egress_prepare(&n->egress, f->plan, err) < 0)
+	if (egress_prepare(&f->k->egress, f->plan, err) < 0)
 		return -1;
-	n->authority = STEAL_FD(n->egress.authority); /* it is ours: the root is laid out here */
-	if (egress_start(&n->egress, f->plan, f->fds->events, err) < 0)
+	n->authority = STEAL_FD(f->k->egress.authority); /* it is ours: the root is laid out here */
+	if (egress_start(&f->k->egress, f->plan, f->k->fds->events, err) < 0)
 		return -1;
 	if (plan_engine_network(f->plan) != ENGINE_NETWORK_GIVEN)
 		return 0;
@@ -190,7 +190,7 @@ static bool await_maker(const struct foreign *f)
 {
 	const uint64_t until_us = clock_us() + MAKE_US;
 	struct pollfd p[] = { { .fd = f->net.said, .events = POLLIN },
-			      { .fd = f->front_gone ? -1 : f->fds->front, .events = POLLRDHUP } };
+			      { .fd = f->k->front_gone ? -1 : f->k->fds->front, .events = POLLRDHUP } };
 
 	while (clock_us() < until_us) {
 		(void)poll(p, ARRAY_LEN(p), LOOK_MS);
@@ -212,7 +212,7 @@ int foreign_net_made(struct foreign *f, struct cordon_error *err)
 	if (n->maker < 0)
 		return 0;
 	if (!await_maker(f)) {
-		f->report->cancelled = true;
+		f->k->report.cancelled = true;
 		process_end(&n->maker);
 		fd_close(&n->said);
 		return -1;
@@ -255,29 +255,6 @@ int foreign_net_link(struct foreign *f, const struct foreign_link_to *to, struct
 	return start_maker(f, &way, err) < 0 ? -1 : foreign_net_made(f, err);
 }
 
-/* What failed in the box failed because egress went first. */
-void foreign_net_explain(struct foreign *f, struct cordon_error *err)
-{
-	struct cordon_error said;
-
-	if (f->net.egress.capture >= 0 && egress_said(&f->net.egress, &said))
-		*err = said;
-}
-
-/* It has ended: without egress there is no network, which is safe, but a payload that it never served is not left to find out. */
-void foreign_net_turn(struct foreign *f)
-{
-	struct cordon_error err = { 0 };
-	bool served = egress_failed(&f->net.egress, &err);
-
-	foreign_note(f, &err);
-	f->lost = err;
-	if ((served && f->report->started) || f->is_open)
-		return;
-	f->report->failed = f->report->started;
-	foreign_end(f);
-}
-
 void foreign_net_done(struct foreign *f)
 {
 	process_end(&f->net.maker);
@@ -285,6 +262,4 @@ void foreign_net_done(struct foreign *f)
 	fd_close(&f->net.netns);
 	fd_close(&f->net.authority);
 	fd_close(&f->net.link);
-	(void)egress_leave(&f->net.egress, f->plan, f->fds->events);
-	egress_end(&f->net.egress);
 }

@@ -36,13 +36,13 @@ int foreign_lay_root(struct foreign *f, struct cordon_error *err)
 	const char *places[ARRAY_LEN(all) + 1] = { NULL };
 	struct root r = { .for_runtime = true,
 			  .plan = f->plan,
-			  .prepared = f->prepared.mounts,
-			  .image = f->prepared.image,
-			  .scratch = f->prepared.scratch,
-			  .scratch_path = f->prepared.scratch_path,
+			  .prepared = f->k->prepared.mounts,
+			  .image = f->k->prepared.image,
+			  .scratch = f->k->prepared.scratch,
+			  .scratch_path = f->k->prepared.scratch_path,
 			  .authority = f->net.authority,
-			  .uid = f->prepared.uid,
-			  .gid = f->prepared.gid,
+			  .uid = f->k->prepared.uid,
+			  .gid = f->k->prepared.gid,
 			  .err = err };
 	size_t n = 0;
 
@@ -176,8 +176,8 @@ static void spec_root(struct json *j, const struct foreign *f)
 	spec_mounts(j, f);
 	spec_netns(j, f);
 	json_object(j, "userns");
-	spec_map(j, "uid", f->prepared.uid);
-	spec_map(j, "gid", f->prepared.gid);
+	spec_map(j, "uid", f->k->prepared.uid);
+	spec_map(j, "gid", f->k->prepared.gid);
 	json_end_object(j);
 }
 
@@ -190,7 +190,7 @@ int foreign_write_spec(const struct foreign *f)
 	int r;
 
 	json_object(&j, NULL);
-	json_string(&j, "owner", f->owner);
+	json_string(&j, "owner", f->k->owner);
 	json_string(&j, "init", f->plan->init);
 	spec_limits(&j, &f->plan->limits);
 	if (f->plan->engine->makes_root)
@@ -222,10 +222,11 @@ static int settle_group(struct foreign *f, struct cordon_error *err)
 
 	if (!host->needs_scope && !host->needs_leaf)
 		return 0;
-	(void)prepare_scope(f->plan, f->owner);
+	(void)prepare_scope(f->plan, f->k->owner);
+	f->plan->limits_by_watch = false; /* nobody does */
 	if (host->mode != CGROUP_V2 || !host->needs_leaf)
 		return 0; /* what cannot be held is the driver's to say */
-	r = cgroup_create(&group, host, f->owner, &limits);
+	r = cgroup_create(&group, host, f->k->owner, &limits);
 	if (r < 0) {
 		cordon_fail(err, CORDON_SYSTEM, -r, "make a place for control groups");
 		return fail_step(err, "cgroup");
@@ -297,7 +298,7 @@ static int lay_out(struct foreign *f, struct cordon_error *err)
 
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
-	if (prepare_box(f->plan, f->owner, &f->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
+	if (prepare_box(f->plan, f->k->owner, &f->k->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
 	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 ||
 	    (f->plan->engine->makes_root && settle_group(f, err) < 0) || spawn(f, err) < 0)
 		return -1;

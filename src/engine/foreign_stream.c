@@ -5,7 +5,6 @@
  */
 #include "engine/foreign_state.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "plan/engine.h"
@@ -72,7 +71,7 @@ static void send_entry(struct foreign *f)
 	struct link_message m = { .type = LINK_FILE, .file = f->entry };
 
 	if (f->has_entry && (f->file < 0 || lseek(f->file, 0, SEEK_SET) == 0))
-		(void)link_send(f->fds->front, &m, f->file);
+		(void)link_send(f->k->fds->front, &m, f->file);
 	f->has_entry = false;
 	fd_close(&f->file);
 }
@@ -80,7 +79,8 @@ static void send_entry(struct foreign *f)
 /* It was asked to; or was, and is cut short. */
 static bool hands_out(const struct foreign *f)
 {
-	return (f->stage == FOREIGN_COLLECTS || f->stage == FOREIGN_LEAVES) && f->plan->out_count && !f->collected;
+	return (f->k->stage == KEEPER_COLLECTS || f->k->stage == KEEPER_LEAVES) && f->plan->out_count &&
+	       !f->k->collected;
 }
 
 static int take_entry(struct foreign *f, const struct frame *frame, struct cordon_error *err)
@@ -120,8 +120,8 @@ static int take_collected(struct foreign *f)
 	if (!hands_out(f))
 		return -EPROTO;
 	send_entry(f);
-	f->collected = true;
-	(void)link_send(f->fds->front, &m, -1);
+	f->k->collected = true;
+	(void)link_send(f->k->fds->front, &m, -1);
 	return 0;
 }
 
@@ -149,45 +149,31 @@ static int take_started(struct foreign *f, const struct frame *frame)
 {
 	uint32_t applied;
 
-	if (!f->has_job || f->report->started || frame_get_u32(frame, &applied) < 0)
+	if (!f->has_job || f->k->report.started || frame_get_u32(frame, &applied) < 0)
 		return -EPROTO;
-	f->report->started = true;
 	if (f->ends_at_start)
 		frame_put(&f->queue, FRAME_KILL, NULL, 0);
-	f->report->layers = layers_of(f, applied);
-	f->started_us = clock_us();
-	if (!f->ending)
-		f->deadline_us = f->started_us + f->plan->limits.wall_time_ms * 1000;
-	f->cpu_check_us = f->started_us;
-	for (int sig = 1; f->early_signals && sig <= 64; sig++)
-		if (f->early_signals & 1ULL << (sig - 1))
-			foreign_signal(f, sig);
+	keeper_started(f->k, layers_of(f, applied));
 	return 0;
 }
 
 static int take_exit(struct foreign *f, const struct frame *frame)
 {
 	struct frame_exit e;
-	uint64_t end;
 
-	if (!f->has_job || f->report->has_exit || frame_get_exit(frame, &e) < 0)
+	if (!f->has_job || f->k->report.has_exit || frame_get_exit(frame, &e) < 0)
 		return -EPROTO;
-	f->report->exit = (struct link_exit){ .status = e.status,
-					      .cpu_us = e.cpu_us,
-					      .maxrss_bytes = e.maxrss_bytes,
-					      .disk_full = e.disk_full,
-					      .inodes_full = e.inodes_full };
-	f->report->has_exit = true;
-	/* Resumed, it may end before we have heard that it was; paused, before we had heard that it runs. Ended by us, its end comes behind all it
-	 * had said, which waits for its reader. */
-	end = f->paused_us ? f->paused_us : f->ending ? f->ended_us : clock_us();
-	f->report->wall_us = f->started_us && end > f->started_us ? end - f->started_us : 0;
+	keeper_exited(f->k, &(struct link_exit){ .status = e.status,
+						 .cpu_us = e.cpu_us,
+						 .maxrss_bytes = e.maxrss_bytes,
+						 .disk_full = e.disk_full,
+						 .inodes_full = e.inodes_full });
 	return 0;
 }
 
 static int take_denial(struct foreign *f, const struct frame *frame)
 {
-	struct link_report *r = f->report;
+	struct link_report *r = &f->k->report;
 	struct frame_denial d;
 
 	/* Programs are never refused here: process.commands is not for this engine. */
@@ -216,7 +202,7 @@ static int take_error(struct foreign *f, const struct frame *frame)
 
 	if (frame_get_error(frame, &err) < 0)
 		return -EPROTO;
-	foreign_note(f, &err);
+	keeper_failed(f->k, &err);
 	return 0;
 }
 
@@ -270,10 +256,10 @@ static void break_off(struct foreign *f, int r, struct cordon_error *err)
 		cordon_fail(err, CORDON_SYSTEM, EPROTO, "init said something that cannot be");
 		(void)fail_step(err, "stream");
 	}
-	foreign_note(f, err);
-	f->report->failed = f->report->started && !f->report->has_exit && !f->ending;
+	keeper_note(f->k, err);
+	f->k->report.failed = f->k->report.started && !f->k->report.has_exit && !f->k->ending;
 	fd_close(&f->stream); /* nothing more is believed; init goes with it */
-	foreign_end(f);
+	keeper_end(f->k);
 }
 
 /* What is read is dealt with up to the first output that finds no room. */
@@ -339,16 +325,4 @@ void foreign_take_input(struct foreign *f)
 	else
 		f->credit -= (uint64_t)n;
 	frame_put(&f->queue, FRAME_STDIN, buffer, n > 0 ? (size_t)n : 0);
-}
-
-void foreign_signal(struct foreign *f, int sig)
-{
-	const char byte = (char)sig;
-
-	if (f->report->has_exit || sig < 1 || sig > 64)
-		return;
-	if (f->report->started)
-		frame_put(&f->queue, FRAME_SIGNAL, &byte, 1);
-	else
-		f->early_signals |= 1ULL << (sig - 1);
 }

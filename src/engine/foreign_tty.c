@@ -28,16 +28,18 @@ int foreign_open_terminal(struct foreign *f, struct cordon_error *err)
 		f->outputs[0] = fcntl(f->input, F_DUPFD_CLOEXEC, 3);
 		r = f->outputs[0] < 0 ? -errno : fd_set_nonblock(f->input, true);
 	}
-	r = r < 0 ? r : link_send(f->fds->front, &m, theirs);
+	r = r < 0 ? r : link_send(f->k->fds->front, &m, theirs);
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "hand over the terminal");
 	return fail_step(err, "terminal");
 }
 
-void foreign_set_window(struct foreign *f, uint32_t window)
+void foreign_set_window(struct keeper *k, uint32_t window)
 {
+	struct foreign *f = k->engine;
+
 	f->window = window;
-	if (f->has_job && !f->report->has_exit)
+	if (f->has_job && !k->report.has_exit)
 		frame_put_u32(&f->queue, FRAME_WINDOW, window);
 }

@@ -51,7 +51,7 @@ static _Noreturn void become_stage(struct foreign *f, int gate, int stream, int 
 		(void)fail_step(&err, "userns");
 		leave_stage(control, &err);
 	}
-	f->prepared.uid = f->prepared.gid = STAGE_CALLER;
+	f->k->prepared.uid = f->k->prepared.gid = STAGE_CALLER;
 	if (foreign_lay_root(f, &err) < 0)
 		leave_stage(control, &err);
 	spec = foreign_write_spec(f);

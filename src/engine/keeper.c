@@ -1,19 +1,15 @@
 /*
  * The keeper: owns one box from before anything of it exists until nothing of it is left.
  *
- * Forked by the front, with the caller's rights. Makes the cgroup, the scratch directory and the placeholders, clones init into
- * the new namespaces, writes its id maps, then sits in one poll loop: deadline, CPU time, the front, init, and the seccomp
- * listener. It carries no output and parses no byte of the payload. If the front dies it ends the box; if it dies itself, init ends
- * with its lifeline and the front (or a later start) undoes what lasts.
+ * Forked by the front, with the caller's rights. Has the box built by its engine (engine.h), then sits in one poll loop: deadline, CPU time,
+ * watched limits, the front, egress, and whatever the engine waits for. It parses no byte of a native payload's. If the front dies it ends the
+ * box; if it dies itself, init ends with its lifeline and the front (or a later start) undoes what lasts.
  */
 #include "engine/keeper_state.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
-#include "box/denial.h"
-#include "box/descend.h"
-#include "engine/foreign.h"
 #include "box/lasting.h"
 #include "box/watch.h"
 #include "os/limits.h"
@@ -24,42 +20,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 enum {
-	SETUP_MS = 30000,       /* building a box takes milliseconds; this is for a host that hangs */
-	END_MS = 3000,          /* from LINK_END to LINK_EXITED, before init itself is killed */
-	END_PROCESS_MS = 25000, /* the same at process level, where init has to find them one by one */
-	DESCEND_MS = 5000,
+	END_MS = 3000,       /* for the last numbers */
 	COLLECT_MS = 120000, /* copying out */
-	LATER_US = 20000,    /* a run that lasts this long gets its CPU share and disk rates on v1 */
-	EGRESS_US = 2000,    /* and one that lasts this long its egress, if it did not want it before */
+	EGRESS_US = 2000,    /* a run that lasts this long gets its egress, if it did not want it before */
 	WATCH_US = 50000,    /* between two looks where limits are watched */
-	DENIALS_FREE = 256,  /* refused calls answered at once; beyond, at most one batch a millisecond */
-	MEDIATED_US = 100000,
-	MEDIATED_MAX = 2000, /* calls done for the payload in that time; then they wait for the next */
+	GUARD_US = 10000,    /* a payload can make events in a watched directory as fast as it likes */
+	OWN_FDS = 4,
 };
-/* ---- ending ---- */
-
-void keeper_end(struct keeper *k)
-{
-	struct link_message m = { .type = LINK_END };
-
-	if (k->ending)
-		return;
-	k->ending = true;
-	keeper_thaw(k);
-	k->deadline_us = clock_us() + (k->plan->level == LEVEL_PROCESS ? END_PROCESS_MS : END_MS) * 1000ULL;
-	if (k->plan->level == LEVEL_PROCESS && k->has_cgroup)
-		(void)cgroup_kill(&k->cgroup); /* init may lack the right to */
-	/* Without a pid namespace the payload, which may have started meanwhile, does not die with init: init has to end it. */
-	if ((!k->report.started && k->plan->level == LEVEL_CONTAINER && !k->is_open) || link_send_now(k->link, &m) < 0)
-		(void)process_signal(k->init, SIGKILL);
-}
 
 void keeper_note(struct keeper *k, const struct cordon_error *err)
 {
@@ -67,97 +39,227 @@ void keeper_note(struct keeper *k, const struct cordon_error *err)
 		k->report.error = *err;
 }
 
-/* ---- the loop ---- */
+/* ---- ending ---- */
 
-/* No payload uses up its CPU time sooner than this. Where the keeper also watches, it looks more often. */
-static uint64_t cpu_time_at_least_us(const struct cordon_plan *plan)
+void keeper_end(struct keeper *k)
 {
-	uint64_t milli = plan->limits.cpu_milli ? plan->limits.cpu_milli : 1000,
-		 wait = plan->limits.cpu_time_ms * 1000000 / milli;
-	bool watches = plan->limits_by_watch || plan->storage == PLAN_STORAGE_WATCH;
-
-	return watches && wait > WATCH_US ? WATCH_US : wait;
+	if (k->ending)
+		return;
+	k->ending = true;
+	k->ended_us = clock_us();
+	keeper_thaw(k);
+	k->ops->end(k);
 }
 
-/* For the payload: once it is there, as long as it is there. One that finds the link full is one of hundreds. */
+static void leave(struct keeper *k)
+{
+	keeper_thaw(k);
+	k->stage = KEEPER_LEAVES;
+	k->ops->leave(k);
+}
+
+/* ---- what engines tell ---- */
+
+void keeper_failed(struct keeper *k, const struct cordon_error *err)
+{
+	struct cordon_error said;
+
+	if (!k->report.started && egress_said(&k->egress, &said))
+		keeper_note(k, &said); /* it went first: what failed in the box failed because of that */
+	keeper_note(k, err);
+}
+
+static bool is_watched(const struct keeper *k)
+{
+	return k->plan->storage == PLAN_STORAGE_WATCH && k->report.started && !k->ending && !k->report.has_exit;
+}
+
+/* No payload uses up its CPU time sooner than this. Where the keeper also watches, it looks more often. */
+static uint64_t cpu_time_at_least_us(const struct keeper *k, uint64_t rest_us)
+{
+	uint64_t milli = k->plan->limits.cpu_milli, wait = rest_us * 1000 / (milli ? milli : 1000);
+
+	return k->plan->limits_by_watch && wait > WATCH_US ? WATCH_US : wait;
+}
+
+/* For the payload: once it is there, as long as it is there. */
 static void pass_signal(struct keeper *k, int sig)
 {
-	struct link_message m = { .type = LINK_SIGNAL, .signal = sig };
-
 	if (k->report.has_exit || sig < 1 || sig > 64)
 		return;
 	if (k->report.started)
-		(void)link_send_now(k->link, &m);
+		k->ops->signal(k, sig);
 	else
 		k->early_signals |= 1ULL << (sig - 1);
 }
 
-void keeper_hear(struct keeper *k)
+void keeper_started(struct keeper *k, unsigned layers)
 {
-	struct cordon_error said;
-	struct link_message m;
-	int fd = -1, r = link_receive(k->link, &m, &fd);
+	const uint64_t limit_us = k->plan->limits.cpu_time_ms * 1000;
 
-	if (r <= 0) {
-		fd_close(&k->link);
+	k->report.started = true;
+	k->report.layers = layers;
+	k->started_us = clock_us();
+	if (!k->ending)
+		k->deadline_us = k->started_us + k->wall_time_ms * 1000;
+	k->watch_us = k->started_us + WATCH_US;
+	/* Without numbers to begin with these are asked for now. */
+	k->cpu_check_us = k->started_us + (k->has_base ? cpu_time_at_least_us(k, limit_us) : 0);
+	if (k->egress.wanted >= 0)
+		k->egress_us = k->started_us + EGRESS_US;
+	for (int sig = 1; k->early_signals && sig <= 64; sig++)
+		if (k->early_signals & 1ULL << (sig - 1))
+			pass_signal(k, sig);
+}
+
+void keeper_exited(struct keeper *k, const struct link_exit *exit)
+{
+	uint64_t end;
+
+	k->report.exit = *exit;
+	k->report.has_exit = true;
+	/* Resumed, it may end before we have heard that it was; paused, before we had heard that it runs. Ended by us, its end comes behind all it
+	 * had said, which waits for its reader. */
+	end = k->paused_us ? k->paused_us : k->ending ? k->ended_us : clock_us();
+	k->report.wall_us = k->started_us && end > k->started_us ? end - k->started_us : 0;
+}
+
+/* ---- numbers ---- */
+
+void keeper_ask_numbers(struct keeper *k, bool all)
+{
+	if (k->wants_numbers)
+		return;
+	k->wants_numbers = true;
+	k->ops->stats(k, all);
+}
+
+uint64_t keeper_cpu_used_us(const struct keeper *k)
+{
+	return k->numbers.cpu_us > k->cpu_base_us ? k->numbers.cpu_us - k->cpu_base_us : 0;
+}
+
+/* An engine forgets some with the last process. */
+static void take_numbers(struct keeper *k, const struct engine_exited *now)
+{
+	const struct engine_exited before = k->numbers;
+
+	k->numbers = *now;
+	if (!k->numbers.cpu_us)
+		k->numbers.cpu_us = before.cpu_us;
+	if (before.memory_peak_bytes > k->numbers.memory_peak_bytes)
+		k->numbers.memory_peak_bytes = before.memory_peak_bytes;
+	if (before.oom > k->numbers.oom)
+		k->numbers.oom = before.oom;
+	if (before.process_refusals > k->numbers.process_refusals)
+		k->numbers.process_refusals = before.process_refusals;
+	if (!k->has_base) { /* of who built it and init, before the payload did anything to speak of */
+		k->has_base = true;
+		k->cpu_base_us = k->numbers.cpu_us;
+	}
+}
+
+/* CPU time in all: the next look is when it could be used up at the earliest. */
+static void hold_limits(struct keeper *k)
+{
+	const uint64_t limit_us = k->plan->limits.cpu_time_ms * 1000, used_us = keeper_cpu_used_us(k);
+	const bool by_watch = k->plan->limits_by_watch;
+	uint64_t wait;
+
+	if (by_watch && k->numbers.memory_bytes > k->report.memory_peak_bytes)
+		k->report.memory_peak_bytes = k->numbers.memory_bytes;
+	k->report.over_memory = by_watch && k->numbers.memory_bytes > k->plan->limits.memory_bytes;
+	k->report.out_of_cpu = !k->report.over_memory && used_us >= limit_us;
+	if (k->report.over_memory || k->report.out_of_cpu) {
+		keeper_end(k);
 		return;
 	}
-	switch (m.type) {
-	case LINK_ERROR:
-		if (!k->report.started && egress_said(&k->egress, &said))
-			keeper_note(k, &said); /* it went first: what failed in the box failed because of that */
-		keeper_note(k, &m.error);
-		break;
-	case LINK_STARTED:
-		k->listener = STEAL_FD(fd);
-		k->report.started = true;
-		k->report.layers = m.layers;
-		k->plan->degraded |= k->plan->layers & k->plan->may_degrade & ~m.layers;
-		k->started_us = clock_us();
-		if (!k->ending)
-			k->deadline_us = k->started_us + k->wall_time_ms * 1000;
-		k->cpu_check_us = k->started_us + cpu_time_at_least_us(k->plan);
-		if (k->has_cgroup && k->plan->cgroup.mode == CGROUP_V1 && !k->is_open)
-			k->later_us = k->started_us + LATER_US;
-		if (k->egress.wanted >= 0)
-			k->egress_us = k->started_us + EGRESS_US;
-		for (int sig = 1; k->early_signals && sig <= 64; sig++)
-			if (k->early_signals & 1ULL << (sig - 1))
-				pass_signal(k, sig);
-		keeper_pause_late(k);
-		break;
-	case LINK_EXITED:
-		k->report.exit = m.exit;
-		k->report.has_exit = true;
-		k->report.wall_us = k->started_us ? clock_us() - k->started_us : 0;
-		k->ending = true;
-		k->done = true;
-		break;
-	case LINK_TTY:
-	case LINK_FILE:
-	case LINK_COLLECTED:
-		(void)link_send(k->fds->front, &m, fd);
-		k->done = k->done || m.type == LINK_COLLECTED;
-		break;
-	case LINK_MAPPED:
-	case LINK_CGROUP:
-	case LINK_SIGNAL:
-	case LINK_WINDOW:
-	case LINK_END:
-	case LINK_COLLECT:
-	case LINK_PROGRESS:
-	case LINK_REPORT:
-	case LINK_JOB:
-	case LINK_STAT:
-	case LINK_PAUSE:
-	case LINK_RESUME:
-	case LINK_STATS:
-		break; /* not from init */
-	case LINK_OPENED:
-		keeper_opened(k);
-		break;
+	wait = cpu_time_at_least_us(k, limit_us - used_us);
+	k->cpu_check_us = clock_us() + (wait > k->ops->look_us ? wait : k->ops->look_us);
+}
+
+void keeper_numbers(struct keeper *k, const struct engine_exited *numbers)
+{
+	k->wants_numbers = false;
+	take_numbers(k, numbers);
+	if (k->stage == KEEPER_RUNS && k->report.started && !k->ending && !k->report.has_exit && !numbers->exited)
+		hold_limits(k);
+	if (k->asked)
+		keeper_answer(k, NULL);
+}
+
+/* Files in a plain directory on the host's disk: no file system bounds them, so they are counted. */
+static void watch_disk(struct keeper *k, uint64_t now)
+{
+	struct watch_usage usage = { 0 };
+
+	k->watch_us = now + WATCH_US;
+	if (k->prepared.scratch < 0 || watch_tree(k->prepared.scratch, &usage) < 0 ||
+	    (usage.disk_bytes <= k->plan->limits.disk_bytes && usage.inodes <= k->plan->limits.inodes))
+		return;
+	k->report.over_disk = true;
+	keeper_end(k);
+}
+
+void keeper_account(struct keeper *k)
+{
+	struct link_report *r = &k->report;
+	const uint64_t maxrss = r->exit.maxrss_bytes, used_us = keeper_cpu_used_us(k);
+
+	/* Another kernel's clock goes on while its control group is held back: what it says counts only where nobody else does. */
+	r->cpu_us = k->plan->engine->own_kernel && k->has_base ? 0 : r->exit.cpu_us;
+	if (used_us > r->cpu_us)
+		r->cpu_us = used_us;
+	if (k->numbers.memory_peak_bytes)
+		r->memory_peak_bytes = k->numbers.memory_peak_bytes;
+	else if (maxrss > r->memory_peak_bytes)
+		r->memory_peak_bytes = maxrss;
+	r->oom_kills = k->numbers.oom > k->then.oom;
+	r->process_refusals = k->numbers.process_refusals - k->then.process_refusals;
+	if (!r->wall_us && k->started_us)
+		r->wall_us = (k->ending && k->ended_us > k->started_us ? k->ended_us : clock_us()) - k->started_us;
+	r->degraded = k->plan->degraded;
+	r->limits_by_watch = k->plan->limits_by_watch;
+}
+
+/* Init, or the payload's child, went without a word: it was killed, or could not even say what failed. */
+void keeper_miss_init(struct keeper *k)
+{
+	const struct link_report *r = &k->report;
+	struct cordon_error err = { 0 };
+
+	if ((r->has_exit && r->started) || r->timed_out || r->cancelled || r->out_of_cpu || r->over_output ||
+	    r->over_disk || r->over_memory)
+		return;
+	k->ops->explain(k, false, &err);
+	keeper_note(k, &err);
+}
+
+/* ---- the front ---- */
+
+static bool is_wish_to_end(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
+static void on_message(struct keeper *k, const struct link_message *m)
+{
+	if (m->type == LINK_SIGNAL && k->is_deaf && is_wish_to_end(m->signal)) {
+		k->report.cancelled = true;
+		keeper_end(k);
+	} else if (m->type == LINK_SIGNAL) {
+		pass_signal(k, m->signal);
+	} else if (m->type == LINK_WINDOW && k->ops->window) {
+		k->ops->window(k, m->window);
+	} else if (m->type == LINK_END && k->stage == KEEPER_IDLE) {
+		/* it crossed the report */
+	} else if (m->type == LINK_END && k->report.has_exit) {
+		k->cut_short = !k->is_open || k->out_count; /* the copying out, which the front notices */
+	} else if (m->type == LINK_END) {
+		k->report.cancelled = m->reason == LINK_CANCEL;
+		k->report.over_output = m->reason == LINK_OUTPUT;
+		keeper_end(k);
 	}
-	fd_close(&fd);
 }
 
 static void from_front(struct keeper *k)
@@ -171,139 +273,50 @@ static void from_front(struct keeper *k)
 		keeper_take_job(k, &m, fds, n);
 	for (size_t i = 0; i < n; i++)
 		fd_close(&fds[i]);
-	if (r <= 0) {
-		k->front_gone = true;
-		k->report.cancelled = true;
-		keeper_end(k);
-	} else if (m.type == LINK_SIGNAL) {
-		pass_signal(k, m.signal);
-	} else if (m.type == LINK_END && k->is_open && !k->in_job) {
-		/* it crossed the report */
-	} else if (m.type == LINK_END && k->report.has_exit) {
-		k->done =
-			true; /* the payload has ended; what is cut short is the copying out, which the front notices */
-	} else if (m.type == LINK_END) {
-		k->report.cancelled = m.reason == LINK_CANCEL;
-		k->report.over_output = m.reason == LINK_OUTPUT;
-		keeper_end(k);
+	if (r > 0) {
+		on_message(k, &m);
+		return;
 	}
+	k->front_gone = true;
+	k->report.cancelled = true;
+	keeper_end(k);
 }
+
+/* ---- the loop ---- */
 
 static void on_deadline(struct keeper *k)
 {
-	if (k->is_open && !k->ending && !k->report.started) {
-		cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "preparing the job");
+	struct cordon_error err = { 0 };
+
+	if (k->ending || k->report.has_exit || k->is_over) {
+		k->ops->force(k);
+		return;
+	}
+	if (!k->report.started) {
+		k->ops->explain(k, true, &err);
+		keeper_note(k, &err);
 		keeper_end(k);
 		return;
 	}
-	if (k->ending || !k->report.started) {
-		if (!k->ending)
-			cordon_fail(&k->report.error, CORDON_SYSTEM, ETIMEDOUT, "building the box");
-		k->ending = true;
-		k->deadline_us = UINT64_MAX;
-		(void)process_signal(k->init, SIGKILL);
-		return;
-	}
 	k->report.timed_out = true;
-	if (k->plan->limits.grace_ms && !k->term_us) {
-		k->term_us = clock_us();
-		k->deadline_us = k->term_us + k->plan->limits.grace_ms * 1000;
+	if (k->plan->limits.grace_ms && !k->in_grace) {
+		k->in_grace = true;
+		k->deadline_us = clock_us() + k->plan->limits.grace_ms * 1000;
 		pass_signal(k, SIGTERM);
 		return;
 	}
 	keeper_end(k);
 }
 
-/* CPU time in all: the next look is when it could be used up at the earliest. */
-static void check_cpu(struct keeper *k, uint64_t now)
-{
-	uint64_t limit = k->plan->limits.cpu_time_ms * 1000, used, milli = k->plan->limits.cpu_milli, wait;
-	struct watch_usage usage = { 0 };
-
-	if (k->plan->limits_by_watch) {
-		watch_read(k->init_pid, &usage);
-		used = k->has_cgroup ? cgroup_read_cpu_us(&k->cgroup) : usage.cpu_us;
-		used -= used > k->then.cpu_us ? k->then.cpu_us : used;
-		if (usage.memory_bytes > k->report.memory_peak_bytes)
-			k->report.memory_peak_bytes = usage.memory_bytes;
-		if (usage.memory_bytes > k->plan->limits.memory_bytes) {
-			k->report.over_memory = true;
-			keeper_end(k);
-			return;
-		}
-	} else {
-		used = cgroup_read_cpu_us(&k->cgroup) - k->then.cpu_us;
-	}
-	if (k->prepared.scratch >= 0 && k->plan->storage == PLAN_STORAGE_WATCH &&
-	    watch_tree(k->prepared.scratch, &usage) == 0 &&
-	    (usage.disk_bytes > k->plan->limits.disk_bytes || usage.inodes > k->plan->limits.inodes)) {
-		k->report.over_disk = true;
-		keeper_end(k);
-		return;
-	}
-	if (used >= limit) {
-		k->report.out_of_cpu = true;
-		keeper_end(k);
-		return;
-	}
-	wait = (limit - used) * 1000 / (milli ? milli : 1000);
-	if ((k->plan->limits_by_watch || k->plan->storage == PLAN_STORAGE_WATCH) && wait > WATCH_US)
-		wait = WATCH_US;
-	k->cpu_check_us = now + (wait > 5000 ? wait : 5000);
-}
-
-static void on_listener(struct keeper *k, short events, uint64_t now)
-{
-	const struct mediate_scope scope = {
-		.work = k->prepared.work ? k->prepared.scratch : -1,
-		.uid = k->prepared.uid,
-		.gid = k->prepared.gid,
-	};
-	unsigned refused;
-
-	if (!(events & POLLIN)) {
-		fd_close(&k->listener); /* everyone who used the filter is gone */
-		return;
-	}
-	if (now - k->mediated_us > MEDIATED_US) {
-		k->mediated_us = now;
-		k->mediated = 0;
-	}
-	/* None where whoever asked was interrupted meanwhile: it will ask again. */
-	refused = denial_serve(k->plan, &scope, k->listener, &k->report, 64, &k->mediated);
-	k->denied += refused;
-	if (refused && k->denied > DENIALS_FREE)
-		k->throttle_us = now + 1000;
-	else if (k->mediated > MEDIATED_MAX)
-		k->throttle_us = k->mediated_us + MEDIATED_US + 1;
-}
-
-/* A payload can make events in a watched directory as fast as it likes: look at most a hundred times a second. */
 static void on_guard(struct keeper *k, uint64_t now)
 {
 	struct cordon_error err = { 0 };
 
-	k->guard_us = now + 10000;
+	k->guard_us = now + GUARD_US;
 	if (guard_check(&k->prepared.guard, k->plan, &err) == 0)
 		return;
 	keeper_note(k, &err);
 	k->report.cancelled = true;
-	keeper_end(k);
-}
-
-/* On v1 these have trees of their own: for runs that last. */
-static void on_later(struct keeper *k)
-{
-	struct cordon_error err = { 0 };
-	int r = cgroup_add_later(&k->cgroup, &k->cgroup_limits);
-
-	k->later_us = UINT64_MAX;
-	if (r == 0)
-		return;
-	cordon_fail(&err, CORDON_SYSTEM, -r, "limit CPU and disk rates");
-	(void)fail_step(&err, "cgroup");
-	keeper_note(k, &err);
-	k->report.failed = true;
 	keeper_end(k);
 }
 
@@ -326,18 +339,61 @@ static void on_egress(struct keeper *k)
 	keeper_end(k);
 }
 
-static int next_timeout_ms(const struct keeper *k, uint64_t now)
+/* What follows from what has been heard. */
+static void advance(struct keeper *k)
 {
-	uint64_t at = k->paused_us ? UINT64_MAX : k->deadline_us;
+	const bool keeps = k->plan->engine->keeps_numbers && !k->plan->lives;
 
-	if (k->report.started && !k->ending && !k->paused_us && k->cpu_check_us < at)
+	if (k->stage == KEEPER_RUNS && k->report.has_exit) {
+		k->stage = KEEPER_COUNTS;
+		k->ending = true;
+		k->deadline_us = clock_us() + END_MS * 1000ULL;
+		if (!keeps)
+			keeper_ask_numbers(k, true);
+	}
+	if (k->stage == KEEPER_COUNTS && (!k->wants_numbers || keeps)) {
+		k->stage = KEEPER_COLLECTS;
+		k->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
+		if (k->out_count && !k->front_gone)
+			k->ops->files(k);
+	}
+	if (k->stage == KEEPER_COLLECTS) {
+		const enum engine_state state = k->ops->state(k);
+		const bool is_there = state == ENGINE_STANDS || state == ENGINE_SPEAKS;
+
+		if (is_there && !k->collected && !k->cut_short && k->out_count && !k->front_gone)
+			return;
+		if (!k->is_open || k->front_gone || !is_there || k->cut_short)
+			leave(k);
+		else if (state == ENGINE_STANDS)
+			keeper_finish_job(k);
+	}
+}
+
+static void on_time(struct keeper *k, uint64_t now)
+{
+	if (is_watched(k) && now >= k->watch_us)
+		watch_disk(k, now);
+	if (!k->ending && now >= k->egress_us)
+		on_egress(k);
+	if (k->paused_us)
+		return; /* time stands still */
+	if (now >= k->deadline_us)
+		on_deadline(k);
+	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
+		keeper_ask_numbers(k, false);
+}
+
+static int next_timeout_ms(const struct keeper *k, uint64_t at, uint64_t now)
+{
+	if (!k->paused_us && k->deadline_us < at)
+		at = k->deadline_us;
+	if (k->report.started && !k->ending && !k->wants_numbers && !k->paused_us && k->cpu_check_us < at)
 		at = k->cpu_check_us;
-	if (k->throttle_us > now && k->throttle_us < at)
-		at = k->throttle_us;
 	if (k->guard_us > now && k->guard_us < at)
 		at = k->guard_us;
-	if (!k->ending && k->later_us < at)
-		at = k->later_us;
+	if (is_watched(k) && k->watch_us < at)
+		at = k->watch_us;
 	if (!k->ending && k->egress_us < at)
 		at = k->egress_us;
 	if (at <= now)
@@ -346,124 +402,61 @@ static int next_timeout_ms(const struct keeper *k, uint64_t now)
 	return at > 3600000 ? 3600000 : (int)at;
 }
 
-bool keeper_turn(struct keeper *k)
+static void turn(struct keeper *k)
 {
-	uint64_t now = clock_us();
-	struct pollfd fds[] = {
-		{ .fd = k->link, .events = POLLIN },
+	uint64_t now = clock_us(), at;
+	struct pollfd fds[OWN_FDS + ENGINE_FDS] = {
 		{ .fd = k->front_gone ? -1 : k->fds->front, .events = POLLIN },
-		{ .fd = k->init, .events = POLLIN },
-		{ .fd = k->throttle_us > now ? -1 : k->listener, .events = POLLIN },
 		{ .fd = k->guard_us > now ? -1 : k->prepared.guard.fd, .events = POLLIN },
 		{ .fd = egress_fd(&k->egress), .events = POLLIN },
-		{ .fd = k->control_gone ? -1 : k->fds->control, .events = POLLIN },
+		{ .fd = k->asked || k->control_gone ? -1 : k->fds->control, .events = POLLIN },
 	};
 
-	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, now));
+	for (size_t i = OWN_FDS; i < ARRAY_LEN(fds); i++)
+		fds[i] = (struct pollfd){ .fd = -1, .events = POLLIN };
+	at = k->ops->await(k, fds + OWN_FDS, now);
+	(void)poll(fds, ARRAY_LEN(fds), next_timeout_ms(k, at, now));
 	now = clock_us();
-	if (fds[3].revents)
-		on_listener(k, fds[3].revents, now);
-	if (fds[4].revents)
-		on_guard(k, now);
-	if (fds[5].revents)
-		on_egress(k);
-	if (fds[6].revents)
-		keeper_asked(k);
-	if (fds[0].revents)
-		keeper_hear(k);
 	if (fds[1].revents)
-		from_front(k);
-	if (fds[2].revents && !fds[0].revents) /* all that init said has been heard */
-		return false;
-	if (!k->ending && now >= k->later_us)
-		on_later(k);
-	if (!k->ending && now >= k->egress_us)
+		on_guard(k, now);
+	if (fds[2].revents)
 		on_egress(k);
-	if (k->paused_us)
-		return true; /* time stands still */
-	if (now >= k->deadline_us)
-		on_deadline(k);
-	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
-		check_cpu(k, now);
-	return true;
+	if (fds[3].revents)
+		keeper_asked(k);
+	k->ops->turn(k, fds + OWN_FDS, now);
+	if (fds[0].revents)
+		from_front(k);
+	advance(k);
+	on_time(k, now);
 }
 
-void keeper_sweep(struct keeper *k)
+static void sweep(struct keeper *k)
 {
 	if (k->swept || !k->report.started)
 		return;
 	k->swept = true;
-	lasting_sweep(&k->plan->cgroup, k->has_cgroup, k->plan->state_dir, k->plan->scratch_dir);
+	lasting_sweep(&k->plan->cgroup, k->groups, k->plan->state_dir, k->plan->scratch_dir);
 }
 
-/* Files of --out, once everything in the box stands still. */
-void keeper_collect(struct keeper *k)
+static void watch_over(struct keeper *k)
 {
-	struct link_message m = { .type = LINK_COLLECT };
-
-	if (!k->report.has_exit || !(k->is_open ? k->out_count : k->plan->out_count) || k->front_gone)
-		return;
-	k->done = false;
-	k->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
-	if (link_send(k->link, &m, -1) == 0)
-		while (!k->done && !k->front_gone && keeper_turn(k))
-			;
-}
-
-void keeper_account(struct keeper *k)
-{
-	struct cgroup_usage usage = { 0 };
-
-	k->report.cpu_us = k->report.exit.cpu_us;
-	if (k->report.exit.maxrss_bytes > k->report.memory_peak_bytes)
-		k->report.memory_peak_bytes = k->report.exit.maxrss_bytes;
-	if (!k->report.wall_us && k->started_us)
-		k->report.wall_us = clock_us() - k->started_us;
-	k->report.degraded = k->plan->degraded;
-	k->report.limits_by_watch = k->plan->limits_by_watch;
-	if (!k->has_cgroup || cgroup_read_usage(&k->cgroup, &usage) < 0)
-		return;
-	/* The group's account begins later than the run on v1; init's misses whom nobody waited for. */
-	usage.cpu_us -= k->then.cpu_us;
-	if (usage.cpu_us > k->report.cpu_us)
-		k->report.cpu_us = usage.cpu_us;
-	if (usage.memory_peak_bytes)
-		k->report.memory_peak_bytes = usage.memory_peak_bytes;
-	k->report.oom_kills = usage.oom_kills - k->then.oom_kills;
-	k->report.process_refusals = usage.process_refusals - k->then.process_refusals;
-}
-
-/* Init, or the payload's child, went without a word: it was killed, or could not even say what failed. */
-void keeper_miss_init(struct keeper *k)
-{
-	const struct link_report *p = &k->report;
-	struct cordon_error err = { 0 };
-
-	if ((p->has_exit && p->started) || p->timed_out || p->cancelled || p->out_of_cpu || p->over_output ||
-	    p->over_disk || p->over_memory)
-		return;
-	cordon_fail(&err, CORDON_SYSTEM, 0, "%s ended %s", p->has_exit ? "the payload's child" : "init",
-		    p->started ? "while the payload ran" : "before the payload was started");
-	(void)fail_hint(&err, "it was killed from outside; see the kernel log for an OOM kill");
-	(void)fail_step(&err, "init");
-	keeper_note(k, &err);
-}
-
-static void keeper_watch(struct keeper *k)
-{
-	k->deadline_us = clock_us() + SETUP_MS * 1000ULL;
-	while (!k->done && keeper_turn(k))
-		keeper_sweep(k);
-	/* What init said last may still be on its way. */
-	while (!k->done && k->link >= 0)
-		keeper_hear(k);
-	keeper_miss_init(k);
+	while (k->ops->state(k) != ENGINE_GONE) {
+		turn(k);
+		sweep(k);
+	}
+	k->report.is_idle = k->is_open && k->stage == KEEPER_IDLE;
+	k->ending = true;
+	if (!k->report.has_exit && !k->report.is_idle)
+		k->ops->stats(k, true);
 	keeper_account(k);
-	keeper_collect(k);
+	if (k->runs || k->stage != KEEPER_LEAVES)
+		keeper_miss_init(k);
 }
+
+/* ---- from nothing to nothing ---- */
 
 /* Rights and fds down to what a keeper needs; the caller's terminal, handlers and files are not its business. */
-static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds *fds, struct cordon_error *err)
+static int begin(const struct cordon_plan *plan, const struct keeper_fds *fds, struct cordon_error *err)
 {
 	auto_free int *keep = calloc(9 + plan->mount_count + plan->in_count, sizeof(*keep));
 	struct sigaction ignore = { .sa_handler = SIG_IGN };
@@ -499,11 +492,24 @@ static int keeper_begin(const struct cordon_plan *plan, const struct keeper_fds 
 	return fail_step(err, "keeper");
 }
 
+/* Values that came with the caller's environment: only the front fetches secrets. */
+static void forget_secrets(const struct net_config *config)
+{
+	for (size_t i = 0; i < config->secret_count; i++) {
+		const char *from = config->secrets[i].from;
+		char *value = from && str_starts(from, "env:") ? getenv(from + 4) : NULL;
+
+		if (value)
+			explicit_bzero(value, strlen(value));
+	}
+}
+
 /* Between two jobs of a box that lives nobody waits for a report: the next caller is told why the box has ended. */
-static void keeper_report(struct keeper *k)
+static void report(struct keeper *k)
 {
 	struct link_message m = { .type = LINK_ERROR };
 
+	k->has_told = true;
 	k->report.is_last = true;
 	if (!k->report.is_idle) {
 		(void)link_send_report(k->fds->front, &k->report);
@@ -515,57 +521,52 @@ static void keeper_report(struct keeper *k)
 	(void)link_send_now(k->fds->front, &m);
 }
 
+/* Egress carried to the end, and goes while we clean up. Without it nothing changes the report any more: the front makes its result of it
+ * meanwhile, and then waits for our end. */
+void keeper_tell(struct keeper *k)
+{
+	k->has_egress = egress_leave(&k->egress, k->plan, k->fds->events);
+	if (!k->has_egress)
+		report(k);
+}
+
+static void build(struct keeper *k)
+{
+	struct cordon_error err = { 0 };
+
+	if (k->ops->create(k, &err) == 0)
+		watch_over(k);
+	else if (err.code != CORDON_OK)
+		keeper_failed(k, &err);
+}
+
 _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fds)
 {
 	struct keeper k = { .plan = plan,
 			    .fds = fds,
-			    .cgroup = CGROUP_INIT,
-			    .link = -1,
-			    .init = -1,
-			    .listener = -1,
+			    .ops = plan->engine->ops,
 			    .egress = EGRESS_INIT,
 			    .prepared = PREPARED_INIT,
 			    .deadline_us = UINT64_MAX,
-			    .later_us = UINT64_MAX,
+			    .cpu_check_us = UINT64_MAX,
 			    .egress_us = UINT64_MAX,
-			    .wall_time_ms = plan->limits.wall_time_ms };
-	int begun = keeper_begin(plan, fds, &k.report.error), r;
-	bool has_egress;
+			    .wall_time_ms = plan->limits.wall_time_ms,
+			    .out_count = (uint32_t)plan->out_count,
+			    .runs = true };
+	int begun = begin(plan, fds, &k.report.error);
 
-	if (plan->level == LEVEL_PROCESS)
-		(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-	r = owner_name(k.owner);
-	if (r < 0)
+	if (owner_name(k.owner) < 0)
 		_exit(1);
 	memcpy(fds->owner, k.owner,
 	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
-	keeper_forget_secrets(&plan->network.config);
-	if (begun == 0 && plan->engine->driver)
-		foreign_run(plan, fds, k.owner, &k.report);
-	else if (begun == 0 && keeper_build(&k, &k.report.error) == 0)
-		plan->lives ? keeper_live(&k) : keeper_watch(&k);
-	fd_close(&k.link); /* its lifeline: init would go even where it cannot be killed */
-	if (!k.report.has_exit || plan->level == LEVEL_PROCESS)
-		process_end(&k.init);
-	fd_close(&k.listener);
-	/* After the box: it carried to the end, and goes while we clean up. Without it nothing changes the report any more: the front makes its
-	 * result of it meanwhile, and then waits for our end. */
-	has_egress = egress_leave(&k.egress, plan, fds->events);
-	if (!has_egress)
-		keeper_report(&k);
-	if (k.has_cgroup && plan->level == LEVEL_PROCESS)
-		(void)cgroup_kill(&k.cgroup);
-	/* After LINK_EXITED nobody is in it any more, and init's namespaces go meanwhile. */
-	if (k.has_cgroup && cgroup_destroy(&k.cgroup) == 0)
-		plan->layers &= ~LAYER_BIT(CGROUP); /* gone: not to be looked for again */
-	process_end(&k.init);
-	if (plan->level == LEVEL_PROCESS)
-		(void)descend_end(
-			DESCEND_MS); /* what init could not end, because it was killed itself, has come to us */
+	forget_secrets(&plan->network.config);
+	if (begun == 0)
+		build(&k);
+	k.ops->destroy(&k);
 	prepare_done(&k.prepared);
 	lasting_undo(plan, k.owner, plan->keep);
 	egress_end(&k.egress);
-	if (has_egress)
-		keeper_report(&k);
+	if (!k.has_told)
+		report(&k);
 	_exit(0);
 }

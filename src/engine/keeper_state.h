@@ -1,61 +1,77 @@
-/* The keeper's state, for keeper.c and keeper_build.c. */
-#ifndef BOX_KEEPER_STATE_H
-#define BOX_KEEPER_STATE_H
+/* The keeper's state: what is the same for every box, and what engines tell it. */
+#ifndef ENGINE_KEEPER_STATE_H
+#define ENGINE_KEEPER_STATE_H
 
 #include "base/owner.h"
 #include "box/egress.h"
-#include "engine/keeper.h"
-#include "box/link.h"
 #include "box/prepare.h"
+#include "engine/engine.h"
+#include "engine/keeper.h"
+#include "stream/engine.h"
+
+enum keeper_stage {
+	KEEPER_RUNS,     /* up to the payload's end */
+	KEEPER_COUNTS,   /* what it used is asked for */
+	KEEPER_COLLECTS, /* files go out */
+	KEEPER_IDLE,     /* a box that lives, between two jobs */
+	KEEPER_LEAVES,   /* it has been told to go */
+};
 
 struct keeper {
 	struct cordon_plan *plan;
 	const struct keeper_fds *fds;
+	const struct engine_ops *ops;
+	void *engine; /* the engine's own */
 	char owner[OWNER_NAME_MAX];
 	struct prepared prepared;
-	struct cgroup cgroup;
-	struct cgroup_limits cgroup_limits;
-	bool has_cgroup;
 	struct egress_process egress;
-	int link, init, listener; /* link to init; init's pidfd; -1 where not there */
-	pid_t init_pid;
-	uint64_t started_us, deadline_us, term_us, cpu_check_us, throttle_us, guard_us, later_us, egress_us, denied,
-		mediated, mediated_us;
-	bool ending, done, front_gone, swept;
-	uint64_t wall_time_ms;  /* of the job */
-	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
-	struct link_report report;
-	/* a box that lives: keeper_live.c */
-	bool is_open, in_job, control_gone;
-	uint32_t out_count;       /* of the job */
-	bool runs;                /* the job has a command */
-	uint64_t paused_us;       /* since when; 0: it is not */
-	struct cgroup_usage then; /* what had been used when the job began */
 	struct cordon_error lost; /* egress is gone: every later job is told */
+	struct link_report report;
+	enum keeper_stage stage;
+	uint64_t started_us, ended_us, deadline_us, cpu_check_us, watch_us, guard_us, egress_us;
+	uint64_t early_signals; /* bit n-1: signal n, which came before there was a payload */
+	bool ending, in_grace, front_gone, collected, cut_short, swept, has_told, has_egress;
+	bool is_deaf;    /* nobody is there yet who could hear a signal, and that may take its time */
+	bool is_over;    /* whoever made it is gone: no deadline of a payload's counts any more */
+	unsigned groups; /* control groups of this box that a sweep need not look at */
+	/* the job */
+	uint64_t wall_time_ms;
+	uint32_t out_count;
+	bool runs; /* it has a command */
+	/* numbers: the last; those when the job began */
+	struct engine_exited numbers, then;
+	uint64_t cpu_base_us;
+	bool has_base, wants_numbers;
+	/* a box that lives: keeper_live.c */
+	bool is_open, control_gone;
+	uint64_t paused_us;     /* since when; 0: it is not */
+	unsigned asked, before; /* LINK_STAT and the like, 0: nothing; how many answers come before this one's */
 };
 
-/* Values that came with the caller's environment: only the front fetches secrets. */
-void keeper_forget_secrets(const struct net_config *config);
-void keeper_give_pipes(const struct keeper *k, const int stdio[3]); /* to the payload's user */
-/* The cgroup, the prepared things, init in its namespaces with its ids; init has been told to go on. */
-int keeper_build(struct keeper *k, struct cordon_error *err);
+/* ---- for engines (keeper.c) ---- */
 
-/* keeper.c */
-bool keeper_turn(struct keeper *k); /* returns once something happened; false when init is gone */
+void keeper_note(struct keeper *k, const struct cordon_error *err);   /* the first one counts */
+void keeper_failed(struct keeper *k, const struct cordon_error *err); /* in the box: egress may know better why */
+void keeper_started(struct keeper *k, unsigned layers);
+void keeper_exited(struct keeper *k, const struct link_exit *exit);
+void keeper_numbers(struct keeper *k, const struct engine_exited *numbers);
 void keeper_end(struct keeper *k);
-void keeper_note(struct keeper *k, const struct cordon_error *err); /* the first one counts */
-void keeper_hear(struct keeper *k);                                 /* one message of init's */
-void keeper_sweep(struct keeper *k);
-void keeper_collect(struct keeper *k);
-void keeper_account(struct keeper *k);
-void keeper_miss_init(struct keeper *k);
+void keeper_tell(struct keeper *k);
+uint64_t keeper_cpu_used_us(const struct keeper *k);
 
-/* keeper_live.c: in place of watching over one job */
-void keeper_live(struct keeper *k);
-void keeper_opened(struct keeper *k);
+/* ---- keeper_live.c ---- */
+
+void keeper_opened(struct keeper *k);                                 /* it stands, and takes jobs */
+void keeper_answer(struct keeper *k, const struct cordon_error *err); /* to what was asked; NULL: by the numbers */
 void keeper_take_job(struct keeper *k, const struct link_message *m, int fds[LINK_JOB_FDS], size_t n);
+void keeper_finish_job(struct keeper *k);
 void keeper_asked(struct keeper *k); /* something, over fds->control */
 void keeper_thaw(struct keeper *k);
-void keeper_pause_late(struct keeper *k); /* a job begins in a box that is paused */
+
+/* ---- keeper.c, for it ---- */
+
+void keeper_ask_numbers(struct keeper *k, bool all);
+void keeper_account(struct keeper *k);
+void keeper_miss_init(struct keeper *k);
 
 #endif

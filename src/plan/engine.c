@@ -4,6 +4,7 @@
 #include "base/libexec.h"
 #include "base/path.h"
 #include "os/subid.h"
+#include "plan/engine_probe.h"
 #include "plan/mounts.h"
 #include "policy/config.h"
 
@@ -13,23 +14,32 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Theirs are of a layer above, which nobody here looks into. */
+extern const struct engine_ops native_ops, foreign_ops;
+
 #define ALL ((1u << LAYER_COUNT) - 1)
 
 /* In the order of enum policy_engine. */
 const struct engine engines[ENGINES_MAX] = {
 	[ENGINE_NATIVE] = { .name = "native",
+			    .probe = engine_probe_native,
+			    .ops = &native_ops,
 			    .makes_root = true,
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_OWN,
 			    .layers = ALL,
 			    .about = "cordon itself" },
 	[ENGINE_DOCKER] = { .name = "docker",
+			    .probe = engine_probe_driven,
+			    .ops = &foreign_ops,
 			    .driver = "cordon-engine-docker",
 			    .tells_denials = true,
 			    .network = ENGINE_NETWORK_ENTERED,
 			    .layers = ALL & ~LAYER_BIT(USERNS),
 			    .about = "a Docker daemon" },
 	[ENGINE_PODMAN] = { .name = "podman",
+			    .probe = engine_probe_driven,
+			    .ops = &foreign_ops,
 			    .driver = "cordon-engine-docker",
 			    .counts_no_files = true,
 			    .tells_denials = true,
@@ -37,6 +47,8 @@ const struct engine engines[ENGINES_MAX] = {
 			    .layers = ALL & ~LAYER_BIT(USERNS),
 			    .about = "Podman's service" },
 	[ENGINE_CRUN] = { .name = "crun",
+			  .probe = engine_probe_driven,
+			  .ops = &foreign_ops,
 			  .driver = "cordon-engine",
 			  .makes_root = true,
 			  .keeps_numbers = true,
@@ -45,6 +57,8 @@ const struct engine engines[ENGINES_MAX] = {
 			  .layers = ALL,
 			  .about = "an OCI runtime" },
 	[ENGINE_RUNC] = { .name = "runc",
+			  .probe = engine_probe_driven,
+			  .ops = &foreign_ops,
 			  .driver = "cordon-engine",
 			  .makes_root = true,
 			  .keeps_numbers = true,
@@ -54,6 +68,8 @@ const struct engine engines[ENGINES_MAX] = {
 			  .about = "an OCI runtime" },
 	/* gVisor: the calls of the payload are its own kernel's business, which knows neither Landlock nor listeners. */
 	[ENGINE_RUNSC] = { .name = "runsc",
+			   .probe = engine_probe_driven,
+			   .ops = &foreign_ops,
 			   .driver = "cordon-engine",
 			   .makes_root = true,
 			   .keeps_numbers = true,

@@ -15,10 +15,15 @@ enum engine_network {
 	ENGINE_NETWORK_ENTERED, /* the engine makes it, and the keeper goes in before there is a payload */
 };
 
+struct engine_finding;
+struct engine;
+typedef void engine_probe_fn(const struct engine *e, struct engine_finding *ret);
+
 struct engine {
 	const char *name;
-	const char
-		*driver; /* the program that drives it (src/driver/driver.h); NULL: the keeper builds the box itself */
+	engine_probe_fn *probe;       /* is it there, and which one: plan/engine_probe.h */
+	const struct engine_ops *ops; /* who makes its boxes and acts on them: engine/engine.h */
+	const char *driver;           /* the program that drives it (src/driver/driver.h); NULL: there is none */
 	bool makes_root; /* the keeper lays the root out, as for a native box; else it comes from the engine's own image */
 	bool own_kernel; /* the payload's calls do not reach the host's: what lies in a root does, by way of its file server */
 	bool counts_no_files; /* in memory of its own, which an ordinary user has to take */

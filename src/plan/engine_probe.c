@@ -48,16 +48,17 @@ static void ask_driver(const char *driver, struct engine_finding *ret)
 	snprintf(ret->version, sizeof(ret->version), "%s", said && *said ? said : "unknown version");
 }
 
-void engine_probe_one(const struct engine *e, struct engine_finding *ret)
+void engine_probe_native(const struct engine *e, struct engine_finding *ret)
 {
-	auto_free char *driver = e->driver ? libexec_find(e->driver) : NULL, *init = libexec_find("cordon-init");
+	(void)e;
+	ret->works = true;
+	snprintf(ret->version, sizeof(ret->version), "%s", CORDON_VERSION);
+}
 
-	*ret = (struct engine_finding){ .engine = e };
-	if (!e->driver) {
-		ret->works = true;
-		snprintf(ret->version, sizeof(ret->version), "%s", CORDON_VERSION);
-		return;
-	}
+void engine_probe_driven(const struct engine *e, struct engine_finding *ret)
+{
+	auto_free char *driver = libexec_find(e->driver), *init = libexec_find("cordon-init");
+
 	if (!driver || !init) {
 		missing(ret, "its driver or cordon-init is missing",
 			"`make install` puts the drivers and cordon-init into libexec/cordon");
@@ -67,6 +68,12 @@ void engine_probe_one(const struct engine *e, struct engine_finding *ret)
 	if (ret->works && !has_ids(e))
 		missing(ret, "a user needs subordinate ids (/etc/subuid, /etc/subgid, newuidmap)",
 			"install uidmap and run: usermod --add-subuids 100000-165535 --add-subgids 100000-165535 USER");
+}
+
+void engine_probe_one(const struct engine *e, struct engine_finding *ret)
+{
+	*ret = (struct engine_finding){ .engine = e };
+	e->probe(e, ret);
 }
 
 void engine_probe(struct engine_finding *ret)

@@ -11,7 +11,8 @@ struct engine_finding {
 	char why[512];     /* not */
 	char remedy[256];  /* what helps; empty: nothing is known, or wanted */
 };
-/* Its driver asks it. */
+/* For rows of the table: our own is there; the driver of another one asks it. */
+engine_probe_fn engine_probe_native, engine_probe_driven;
 void engine_probe_one(const struct engine *e, struct engine_finding *ret);
 /* engine_count of them, in the order of the table. */
 void engine_probe(struct engine_finding *ret);

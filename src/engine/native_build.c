@@ -1,8 +1,8 @@
 /*
- * Building a box, the keeper's part: the cgroup, what init could not make itself, init cloned into the new namespaces and its id maps.
+ * Building a native box, the keeper's part: the cgroup, what init could not make itself, init cloned into the new namespaces and its id maps.
  * Runs in the keeper, with the caller's rights.
  */
-#include "engine/keeper_state.h"
+#include "engine/native.h"
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -24,32 +24,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int keeper_cgroup(struct keeper *k, struct cordon_error *err)
+static int make_cgroup(struct native *n, struct cordon_error *err)
 {
-	const struct plan_limits *l = &k->plan->limits;
+	const struct plan_limits *l = &n->k->plan->limits;
 	int r;
 
-	if (!(k->plan->layers & LAYER_BIT(CGROUP)))
+	if (!(n->k->plan->layers & LAYER_BIT(CGROUP)))
 		return 0;
-	r = prepare_scope(k->plan, k->owner);
-	k->cgroup_limits = (struct cgroup_limits){
-		.memory_bytes = k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
-		.processes = k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
-		.cpu_milli = k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
+	r = prepare_scope(n->k->plan, n->k->owner);
+	n->cgroup_limits = (struct cgroup_limits){
+		.memory_bytes = n->k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
+		.processes = n->k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
+		.cpu_milli = n->k->plan->cgroup.can & CGROUP_CAN_CPU ? l->cpu_milli : 0,
 		.read_bps = l->read_bps,
 		.write_bps = l->write_bps,
-		.kill = k->plan->level == LEVEL_PROCESS,
+		.kill = n->k->plan->level == LEVEL_PROCESS,
 	};
-	if (r == 0 && k->plan->cgroup.mode != CGROUP_NONE) {
-		r = cgroup_create(&k->cgroup, &k->plan->cgroup, k->owner, &k->cgroup_limits);
-		k->has_cgroup = r == 0;
-		if (r == 0 && k->plan->lives)
-			r = cgroup_add_later(&k->cgroup, &k->cgroup_limits);
+	if (r == 0 && n->k->plan->cgroup.mode != CGROUP_NONE) {
+		r = cgroup_create(&n->cgroup, &n->k->plan->cgroup, n->k->owner, &n->cgroup_limits);
+		n->has_cgroup = r == 0;
+		if (r == 0 && n->k->plan->lives)
+			r = cgroup_add_later(&n->cgroup, &n->cgroup_limits);
 	}
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "make the cgroup");
-	(void)fail_hint(err, "%s; %s", k->plan->cgroup.why, k->plan->cgroup.remedy);
+	(void)fail_hint(err, "%s; %s", n->k->plan->cgroup.why, n->k->plan->cgroup.remedy);
 	return fail_step(err, "cgroup");
 }
 
@@ -83,18 +83,18 @@ static bool cgroup_comes_later(const struct cordon_plan *plan)
 	       plan->cgroup.mode != CGROUP_NONE && !plan->cgroup.needs_scope;
 }
 
-static int send_cgroup(struct keeper *k, struct cordon_error *err)
+static int send_cgroup(struct native *n, struct cordon_error *err)
 {
 	struct link_message m = { .type = LINK_CGROUP };
 	int fds[CG_TREES], r;
-	size_t n = 0;
+	size_t count = 0;
 
-	if (keeper_cgroup(k, err) < 0)
+	if (make_cgroup(n, err) < 0)
 		return -1;
 	for (int t = 0; t < CG_TREES; t++)
-		if (k->cgroup.procs[t] >= 0)
-			fds[n++] = k->cgroup.procs[t];
-	r = link_send_fds(k->link, &m, fds, n);
+		if (n->cgroup.procs[t] >= 0)
+			fds[count++] = n->cgroup.procs[t];
+	r = link_send_fds(n->link, &m, fds, count);
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "hand over the cgroup");
@@ -109,81 +109,70 @@ static void wipe_environment(void)
 	environ = NULL;
 }
 
-void keeper_forget_secrets(const struct net_config *config)
-{
-	for (size_t i = 0; i < config->secret_count; i++) {
-		const char *from = config->secrets[i].from;
-		char *value = from && str_starts(from, "env:") ? getenv(from + 4) : NULL;
-
-		if (value)
-			explicit_bzero(value, strlen(value));
-	}
-}
-
-static _Noreturn void become_init(struct keeper *k, int link)
+static _Noreturn void become_init(struct native *n, int link)
 {
 	struct cordon_error err = { 0 };
 	struct cgroup later;
 	struct root root;
-	bool own_ids = k->plan->level == LEVEL_CONTAINER && (k->plan->layers & LAYER_BIT(USERNS));
+	bool own_ids = n->k->plan->level == LEVEL_CONTAINER && (n->k->plan->layers & LAYER_BIT(USERNS));
 	struct inside in = {
-		.plan = k->plan,
-		.cgroup = k->has_cgroup ? &k->cgroup : NULL,
-		.awaits_cgroup = cgroup_comes_later(k->plan),
+		.plan = n->k->plan,
+		.cgroup = n->has_cgroup ? &n->cgroup : NULL,
+		.awaits_cgroup = cgroup_comes_later(n->k->plan),
 		.later = &later,
 		.root = &root,
 		.link = link,
-		.stdio = { k->fds->stdio[0], k->fds->stdio[1], k->fds->stdio[2] },
+		.stdio = { n->k->fds->stdio[0], n->k->fds->stdio[1], n->k->fds->stdio[2] },
 		.tty_slave = -1,
 		.gate = -1,
-		.capture = k->egress.capture,
-		.wanted = k->egress.wanted,
-		.authority = k->egress.authority,
+		.capture = n->k->egress.capture,
+		.wanted = n->k->egress.wanted,
+		.authority = n->k->egress.authority,
 		.proc_net = -1,
 		.netns = -1,
 		.listener = -1,
 		.files = -1,
-		.prepared = k->prepared.mounts,
-		.prepared_in = k->prepared.ins,
-		.image = k->prepared.image,
-		.scratch = k->prepared.scratch,
-		.scratch_path = k->prepared.scratch_path,
-		.namespaces = k->plan->layers & NAMESPACES,
-		.uid = own_ids ? PLAN_UID : k->prepared.uid,
-		.gid = own_ids ? PLAN_GID : k->prepared.gid,
-		.work = k->prepared.work,
+		.prepared = n->k->prepared.mounts,
+		.prepared_in = n->k->prepared.ins,
+		.image = n->k->prepared.image,
+		.scratch = n->k->prepared.scratch,
+		.scratch_path = n->k->prepared.scratch_path,
+		.namespaces = n->k->plan->layers & NAMESPACES,
+		.uid = own_ids ? PLAN_UID : n->k->prepared.uid,
+		.gid = own_ids ? PLAN_GID : n->k->prepared.gid,
+		.work = n->k->prepared.work,
 		.err = &err,
 	};
-	int front = k->fds->front, events = k->fds->events, control = k->fds->control;
+	int front = n->k->fds->front, events = n->k->fds->events, control = n->k->fds->control;
 
 	fd_close(&front);
 	fd_close(&control);
 	fd_close(&events);
-	fd_close(&k->link);
-	fd_close(&k->egress.theirs);
-	fd_close(&k->egress.certificates);
-	fd_close(&k->egress.config);
-	if (k->plan->network.config.secret_count)
+	fd_close(&n->link);
+	fd_close(&n->k->egress.theirs);
+	fd_close(&n->k->egress.certificates);
+	fd_close(&n->k->egress.config);
+	if (n->k->plan->network.config.secret_count)
 		wipe_environment();
 	init_main(&in);
 }
 
-static int map_ids(struct keeper *k, struct cordon_error *err)
+static int map_ids(struct native *n, struct cordon_error *err)
 {
-	const struct cordon_plan *p = k->plan;
-	const struct id_range root_uids[] = { { 0, k->prepared.uid + 1, 1 }, { PLAN_UID, k->prepared.uid, 1 } };
+	const struct cordon_plan *p = n->k->plan;
+	const struct id_range root_uids[] = { { 0, n->k->prepared.uid + 1, 1 }, { PLAN_UID, n->k->prepared.uid, 1 } };
 	const struct id_range own_uid = { PLAN_UID, p->caller_uid, 1 }, own_gid = { PLAN_GID, p->caller_gid, 1 };
 	int r;
 
 	if (!(p->layers & LAYER_BIT(USERNS)))
 		return 0;
 	if (p->subuids)
-		r = subid_map(k->init_pid, &(struct subid_pair){ PLAN_UID, p->caller_uid, 0, p->subuid, 0 },
+		r = subid_map(n->init_pid, &(struct subid_pair){ PLAN_UID, p->caller_uid, 0, p->subuid, 0 },
 			      &(struct subid_pair){ PLAN_GID, p->caller_gid, 0, p->subgid, 0 });
 	else if (p->as_root)
-		r = userns_write_maps(k->init_pid, root_uids, 2, root_uids, 2, false);
+		r = userns_write_maps(n->init_pid, root_uids, 2, root_uids, 2, false);
 	else
-		r = userns_write_maps(k->init_pid, &own_uid, 1, &own_gid, 1, true);
+		r = userns_write_maps(n->init_pid, &own_uid, 1, &own_gid, 1, true);
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "write the id maps");
@@ -193,25 +182,25 @@ static int map_ids(struct keeper *k, struct cordon_error *err)
 	return fail_step(err, "userns");
 }
 
-static int clone_init(struct keeper *k, int link, struct cordon_error *err)
+static int clone_init(struct native *n, int link, struct cordon_error *err)
 {
 	char why[512], remedy[512];
 	pid_t pid;
 
-	pid = process_clone(clone_flags(k->plan->layers), &k->init);
-	if (pid < 0 && (k->plan->may_degrade & k->plan->layers & NAMESPACES)) {
-		k->plan->degraded |= k->plan->may_degrade & k->plan->layers & NAMESPACES;
-		k->plan->layers &= ~k->plan->degraded;
-		pid = process_clone(clone_flags(k->plan->layers), &k->init);
+	pid = process_clone(clone_flags(n->k->plan->layers), &n->init);
+	if (pid < 0 && (n->k->plan->may_degrade & n->k->plan->layers & NAMESPACES)) {
+		n->k->plan->degraded |= n->k->plan->may_degrade & n->k->plan->layers & NAMESPACES;
+		n->k->plan->layers &= ~n->k->plan->degraded;
+		pid = process_clone(clone_flags(n->k->plan->layers), &n->init);
 	}
 	if (pid == 0)
-		become_init(k, link);
+		become_init(n, link);
 	if (pid > 0) {
-		k->init_pid = pid;
+		n->init_pid = pid;
 		process_spread(pid);
 		return 0;
 	}
-	probe_explain_clone(-pid, (unsigned long)clone_flags(k->plan->layers), why, sizeof(why), remedy,
+	probe_explain_clone(-pid, (unsigned long)clone_flags(n->k->plan->layers), why, sizeof(why), remedy,
 			    sizeof(remedy));
 	cordon_fail(err, CORDON_UNAVAILABLE, -pid, "new namespaces are refused (%s)", why);
 	(void)fail_hint(err, "%s", remedy);
@@ -222,49 +211,49 @@ static int clone_init(struct keeper *k, int link, struct cordon_error *err)
  * A pipe belongs to who made it. As root the payload is someone else, and could not open /dev/stdin, /dev/stdout and /dev/stderr,
  * as ordinary shell lines do. Where the pipe cannot be given, those stay closed and the fds themselves work.
  */
-void keeper_give_pipes(const struct keeper *k, const int stdio[3])
+void native_give_pipes(const struct native *n, const int stdio[3])
 {
 	struct stat st;
 
-	for (int i = 0; i < 3 && k->plan->as_root; i++)
+	for (int i = 0; i < 3 && n->k->plan->as_root; i++)
 		if (fstat(stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
-		    fchown(stdio[i], k->prepared.uid, k->prepared.gid) < 0)
+		    fchown(stdio[i], n->k->prepared.uid, n->k->prepared.gid) < 0)
 			return;
 }
 
-int keeper_build(struct keeper *k, struct cordon_error *err)
+int native_build(struct native *n, struct cordon_error *err)
 {
 	struct link_message go = { .type = LINK_MAPPED };
 	auto_close int theirs = -1;
 	int pair[2], r;
 
-	bool later = cgroup_comes_later(k->plan);
+	bool later = cgroup_comes_later(n->k->plan);
 
-	if ((!later && keeper_cgroup(k, err) < 0) || prepare_box(k->plan, k->owner, &k->prepared, err) < 0)
+	if ((!later && make_cgroup(n, err) < 0) || prepare_box(n->k->plan, n->k->owner, &n->k->prepared, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
 		cordon_fail(err, CORDON_SYSTEM, errno, "make the link to init");
 		return fail_step(err, "link");
 	}
-	k->link = pair[0];
+	n->link = pair[0];
 	theirs = pair[1];
-	keeper_give_pipes(k, k->fds->stdio);
-	if (egress_prepare(&k->egress, k->plan, err) < 0 || clone_init(k, theirs, err) < 0 || map_ids(k, err) < 0)
+	native_give_pipes(n, n->k->fds->stdio);
+	if (egress_prepare(&n->k->egress, n->k->plan, err) < 0 || clone_init(n, theirs, err) < 0 || map_ids(n, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
 		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
-	r = link_send(k->link, &go, -1);
+	r = link_send(n->link, &go, -1);
 	if (r < 0) {
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
 	/* Its certificate goes into the root. Otherwise it starts when it is wanted. */
-	if (k->plan->network.intercepts && egress_start(&k->egress, k->plan, k->fds->events, err) < 0)
+	if (n->k->plan->network.intercepts && egress_start(&n->k->egress, n->k->plan, n->k->fds->events, err) < 0)
 		return -1;
 	for (int i = 0; i < 3; i++) {
-		int fd = k->fds->stdio[i];
+		int fd = n->k->fds->stdio[i];
 
 		fd_close(&fd);
 	}
-	return later ? send_cgroup(k, err) : 0;
+	return later ? send_cgroup(n, err) : 0;
 }
