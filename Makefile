@@ -68,6 +68,9 @@ $(B)/libcordon.so: $(LIB_OBJ)
 	@ln -sfn libcordon.so $(@D)/libcordon.so.0
 $(B)/cordon: $(CLI_OBJ) $(B)/libcordon.a
 	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
+# For tools that want to take the place of a library's functions: tests/fault/memory.sh.
+$(B)/cordon-dynamic: $(CLI_OBJ) $(B)/gen/completions.o $(B)/libcordon.a
+	@echo "  CC $@"; $(CC) -pie $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
 $(B)/cordon.pc: Makefile
 	@mkdir -p $(@D)
 	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml libidn2\n' '$(PREFIX)' '$(VERSION)' > $@

@@ -14,7 +14,7 @@ TESTS ?=
 
 .PHONY: test test-packages unit check-promises
 test: test-packages
-	@$(MAKE) --no-print-directory all probe unit $(if $(shell command -v go),build/get-go)
+	@$(MAKE) --no-print-directory -j$(shell nproc) all probe unit $(if $(shell command -v go),build/get-go)
 	@V=$(V) CORDON=$(CURDIR)/$(B)/cordon tests/all.sh $(TESTS)
 test-packages:
 	@sh tools/need.sh $(TEST_PACKAGES)

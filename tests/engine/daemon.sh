@@ -7,16 +7,19 @@ PATH=$PATH:/usr/sbin:/sbin
 
 # image_tar: the path of the image's tar, made once in a build tree. cordon-clients is the one with what tests/egress run in a box, for tools/engines.sh.
 image_tar() {
-	local tar=$DAEMON_TOP/build/test/engine-image.tar dir programs=()
+	local tar=$DAEMON_TOP/build/test/engine-image.tar dir lock programs=()
 	if [ "$DAEMON_IMAGE" = cordon-clients ]; then
 		tar=$DAEMON_TOP/build/clients-image.tar
 		programs=(/usr/bin/{curl,wget,git,openssl,node,npm,perl,java,python3} /usr/lib/python3/dist-packages/pip/__init__.py)
 	fi
+	mkdir -p "${tar%/*}"
+	exec {lock}>"$tar.lock" && flock "$lock" # others want it, too, and it takes its time
 	if [ ! -s "$tar" ]; then
 		dir=$(mktemp -d "${TMPDIR:-/tmp}/cordon-image.XXXXXX") || return 1 # without one we would write into the host's root
-		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" "${programs[@]}" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mkdir -p "${tar%/*}" && mv "$dir/image.tar" "$tar"
+		bash "$DAEMON_TOP/tests/engine/image.sh" "$dir/root" "${programs[@]}" && tar -C "$dir/root" --owner=0 --group=0 -cf "$dir/image.tar" . && mv "$dir/image.tar" "$tar"
 		rm -rf "$dir"
 	fi
+	exec {lock}>&-
 	echo "$tar"
 }
 

@@ -7,7 +7,8 @@ fail: each call of the front, the keeper, init and the payload's child is made t
       the payload's world is exactly what it is without the failure: the same rights, mounts, namespaces, limits, descriptors.
 kill: at each call one or two of the processes are killed. Nothing may be left: no process, no cgroup, no mount, no file.
 
-"@" in a flag is the number of the worker, so that runs at the same time need not share a directory. The calls are sampled (SAMPLE of each kind in each process) unless CORDON_FULL=1.
+"@" in a flag is the number of the worker, so that runs at the same time need not share a directory. Unless CORDON_FULL=1 the calls are sampled
+(CORDON_SAMPLE of each kind in each process), and at each of them only some of those who can be killed are (CORDON_EACH): in turn.
 """
 import concurrent.futures
 import errno
@@ -22,6 +23,7 @@ import threading
 CORDON = os.environ["CORDON"]
 FULL = os.environ.get("CORDON_FULL") == "1"
 SAMPLE = int(os.environ.get("CORDON_SAMPLE", "3"))
+EACH = int(os.environ.get("CORDON_EACH", "100"))
 MODE, INJECT, WORLD, WORK, *FLAGS = sys.argv[1:]
 HOST = [os.readlink(f"/proc/self/ns/{n}") for n in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")]
 COMMAND = [CORDON, "run", "--json", "--timeout", "10s", *FLAGS, "--ro", f"{WORLD}:/opt/world", "--", "/opt/world", *HOST]
@@ -202,8 +204,9 @@ def main():
         return
     inner = [p for p in chosen if p[0] != "0"]
     init = max((p[0] for p in chosen if p[0].count(".") == 2), default="0.1.1")
-    for who in [[init if w == "init" else w for w in who] for who in WHO]:
-        summary([(judge_kill, p, who) for p in (inner if who != ["self"] else chosen)], f"killed at each call: {' and '.join(who)}")
+    for turn, who in enumerate([init if w == "init" else w for w in who] for who in WHO):
+        places_of = [p for i, p in enumerate(inner if who != ["self"] else chosen) if FULL or (i + turn) % len(WHO) < EACH]
+        summary([(judge_kill, p, who) for p in places_of], f"killed at each call: {' and '.join(who)}")
 
 
 main()

@@ -20,7 +20,7 @@ if ! box "${flags[@]//@/0}" -- true; then
 fi
 is "$(tree)" "$before" "control: the run leaves the directory as it was"
 for mode in fail kill; do
-	if CORDON_JOBS=2 CORDON_SAMPLE=1 CORDON_WHO="0.1 0 0.1+0" python3 "$TOP/tests/fault/every.py" "$mode" "$INJECT" "$WORLD" "$WORK" --level "$LEVEL" "${flags[@]}" >"$WORK/log"; then
+	if CORDON_JOBS=2 CORDON_SAMPLE=1 CORDON_EACH=1 CORDON_WHO="0.1 0 0.1+0" python3 "$TOP/tests/fault/every.py" "$mode" "$INJECT" "$WORLD" "$WORK" --level "$LEVEL" "${flags[@]}" >"$WORK/log"; then
 		pass "$mode: $(grep -c '^ok' "$WORK/log") groups of places"
 	else
 		fail "$mode" "$(grep -v '^ok' "$WORK/log" | head -100)"

@@ -4,4 +4,4 @@
 . "$(dirname "$0")/build.sh"
 works_here || skip_all "no boxes of level $LEVEL here"
 tap_done=1
-python3 "$TOP/tests/fault/every.py" fail "$INJECT" "$WORLD" "$WORK" --level "$LEVEL"
+CORDON_SAMPLE=2 python3 "$TOP/tests/fault/every.py" fail "$INJECT" "$WORLD" "$WORK" --level "$LEVEL"

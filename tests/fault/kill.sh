@@ -4,4 +4,4 @@
 . "$(dirname "$0")/build.sh"
 works_here || skip_all "no boxes of level $LEVEL here"
 tap_done=1
-CORDON_SAMPLE=1 python3 "$TOP/tests/fault/every.py" kill "$INJECT" "$WORLD" "$WORK" --level "$LEVEL"
+CORDON_SAMPLE=1 CORDON_EACH=2 python3 "$TOP/tests/fault/every.py" kill "$INJECT" "$WORLD" "$WORK" --level "$LEVEL"

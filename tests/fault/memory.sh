@@ -4,16 +4,16 @@
 levels container
 works_here || skip_all "no boxes of level $LEVEL here"
 
-# built VARIANT: its command, built if it can be.
+# built VARIANT PROGRAM: built if it can be. tests/fuzz/replay.sh builds the same one.
 built() {
 	if [ -w "$TOP/build" ] && command -v make "${CC:-cc}" >/dev/null; then
-		make -s -C "$TOP" V="$1" "build/$1/cordon" >"$WORK/make.log" 2>&1 || note "$(tail -n 5 "$WORK/make.log")"
+		flock "$TOP/build/$1.lock" make -s -j"$(nproc)" -C "$TOP" V="$1" "build/$1/$2" >"$WORK/make.log" 2>&1 || note "$(tail -n 5 "$WORK/make.log")"
 	fi
-	[ -x "$TOP/build/$1/cordon" ]
+	[ -x "$TOP/build/$1/$2" ]
 }
 
 # ---- AddressSanitizer: real runs, every way they end ----
-if built asan; then
+if built asan cordon; then
 	export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=98 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 LSAN_OPTIONS=exitcode=97
 	mkdir "$WORK/project"
 	chmod 777 "$WORK/project"
@@ -60,16 +60,15 @@ fi
 # ---- valgrind: what it can follow. It knows neither Landlock nor the new mount calls, so runs are left to AddressSanitizer. ----
 if ! command -v valgrind >/dev/null; then
 	skip "valgrind" "there is no valgrind"
-elif ! built coverage; then
-	skip "valgrind" "build/coverage/cordon is not built and cannot be"
+elif ! built release cordon-dynamic; then # in a static program it does not see what is allocated
+	skip "valgrind" "build/release/cordon-dynamic is not built and cannot be"
 else
 	note "LEFT OUT of valgrind: run, code, plan and doctor: landlock_create_ruleset, openat2, open_tree and others are unknown to it"
-	export GCOV_PREFIX=$WORK/gcov
 	grind() { # STATUS DESC ARG…
 		local want=$1 desc=$2
 		shift 2
 		timeout 100 valgrind -q --track-fds=yes --leak-check=full --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite \
-			--error-exitcode=99 --log-file="$WORK/vg" "$TOP/build/coverage/cordon" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
+			--error-exitcode=99 --log-file="$WORK/vg" "$TOP/build/release/cordon-dynamic" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
 		is "$?" "$want" "valgrind: $desc"
 		is "$(grep -cE 'Invalid|uninitialised|definitely lost' "$WORK/vg")" 0 "valgrind: $desc, no error" || note "$(head -20 "$WORK/vg")"
 		# Descriptors above 2 that were not inherited.

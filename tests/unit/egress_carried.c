@@ -438,6 +438,7 @@ static void test_many(void)
 
 static void open_and(const struct carry_frame *frames, size_t n, const char *what)
 {
+	auto_str struct str all = { 0 };
 	struct net_config config;
 	struct net_event event;
 	int far, client;
@@ -447,7 +448,10 @@ static void open_and(const struct carry_frame *frames, size_t n, const char *wha
 	start(&config);
 	far = joined(1);
 	for (size_t i = 0; i < n; i++)
-		say(&frames[i]);
+		carry_put(&all, &frames[i]);
+	/* At once: or the first has its effect before the last is read. */
+	if (fd_write_all(stream, all.data, all.len) < 0)
+		note("say: %s", strerror(errno));
 	ok(stream_ends(), "%s: the stream is closed", what);
 	is_num((uint64_t)world_read(far), 'R', "its connections end");
 	while (world_event(&world, NET_EVENT_CONNECTION, &event) && event.decision == NET_REFUSED)

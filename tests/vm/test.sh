@@ -1,13 +1,14 @@
 #!/bin/bash
 # The body of `make test-vm`: what suite.sh chooses (VM_TESTS), for each user in turn (VM_USERS), in one boot; all results counted together,
-# all within VM_TIMEOUT seconds.
+# all within VM_TIMEOUT seconds. VM_UNTIL: what has not begun when the machine has been up for so many is skipped.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 pass=()
-for name in CORDON_MUST VM_TESTS TEST_TIMEOUT JOBS; do
+TEST_UNTIL=${VM_UNTIL:-}
+for name in CORDON_MUST VM_TESTS TEST_TIMEOUT TEST_UNTIL JOBS; do
 	[ -z "${!name:-}" ] || pass+=("$name=${!name}")
 done
 read -ra users <<<"${VM_USERS:-root tester tester-nodelegate}"
