@@ -41,7 +41,8 @@ api() { # SOCKET METHOD PATH [CURL-FLAG…]
 	curl -s -m 60 --unix-socket "$socket" -X "$method" "$@" "http://d/v1.41$path"
 }
 
-image_load() { # SOCKET
+image_load() { # SOCKET: unless it has it
+	api "$1" GET "/images/$DAEMON_IMAGE/json" -f >/dev/null && return
 	api "$1" POST "/images/create?fromSrc=-&repo=$DAEMON_IMAGE" -f -H "Content-Type: application/x-tar" -T "$(image_tar)" >/dev/null
 }
 

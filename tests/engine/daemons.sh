@@ -12,7 +12,10 @@ left() { # containers, what lies ready for them, groups, drivers, mounts
 	api "$SOCKET" GET "/containers/json?all=1" | grep -o 'cordon-[0-9][0-9a-f-]*' | sort -u
 	find /run/cordon/shelf /run/cordon-engine /sys/fs/cgroup -mindepth 1 -maxdepth 4 -name 'cordon-[0-9]*' 2>/dev/null | orphans
 	ps -eo stat=,pid=,ppid=,comm= | while read -r state pid parent name; do
-		case $state$name in Z*) ;; *cordon-engine-d*) grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name $pid" ;; esac
+		case $state$name in Z*) ;; *cordon-engine-d*)
+			[ "$(dirname "$(readlink "/proc/$pid/exe")")" != "$(dirname "$(realpath "$CORDON")")" ] ||
+				grep -qE '^(cordon|python)' "/proc/$parent/comm" 2>/dev/null || echo "$name $pid" ;;
+		esac
 	done
 	awk '{ print $2 }' /proc/mounts | grep cordon/shelf | orphans
 }

@@ -17,9 +17,9 @@ SOCKET=$XDG_RUNTIME_DIR/podman/podman.sock
 mkdir -m 700 "$XDG_RUNTIME_DIR" "$XDG_RUNTIME_DIR/podman" "$HOME"
 busybox_tar "$WORK/image.tar"
 image_tar() { echo "$WORK/image.tar"; }
-# Without systemd's user manager it is runc that makes groups with limits for a user; vfs needs no FUSE.
+# A path of more than fifty bytes to its state is none to Podman. Without systemd's user manager it is runc that makes groups with limits for a user; vfs needs no FUSE.
 runtime=$(command -v runc || command -v crun)
-(cd "$WORK" && exec podman --root "$WORK/podman" --runroot "$WORK/podman-run" --storage-driver vfs --runtime "$runtime" --cgroup-manager cgroupfs \
+(cd "$WORK" && exec podman --root "$WORK/podman" --runroot "$WORK/r" --storage-driver vfs --runtime "$runtime" --cgroup-manager cgroupfs \
 	system service --time=0 "unix://$SOCKET" >"$WORK/podman.log" 2>&1) &
 service=$!
 stop() { # the service, which may have started itself again in its namespaces, and who holds these
