@@ -211,7 +211,9 @@ static int find_inside(char *buf, size_t size, struct cordon_error *err)
 static int create(struct docker *k, struct cordon_error *err)
 {
 	bool is_podman = strcmp(k->api.d->engine, "podman") == 0;
-	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api), .place = k->place };
+	struct docker_ways ways = { .is_nonrecursive = is_nonrecursive(&k->api),
+				    .keeps_flags = !is_podman,
+				    .place = k->place };
 	char path[512], inside[48];
 	const struct spec *s = &k->api.d->spec;
 	bool missing = false;

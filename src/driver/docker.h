@@ -12,6 +12,7 @@ enum { DOCKER_ANSWER_MAX = 4 << 20, DOCKER_ID_MAX = 80, DOCKER_TEXT_MAX = 512, D
 
 struct docker_ways {
 	bool is_nonrecursive; /* the daemon would leave mounts below a read-only one writable: they are left out */
+	bool keeps_flags;     /* Docker: a mount that it is not asked to make read-only stays as it is */
 	bool is_plain_tmpfs;  /* Podman knows no ids and no number of files there, but whose the container is */
 	/* Podman would raise both to numbers that not every host allows. 0: not said. */
 	uint64_t open_files, processes_of_user;

@@ -65,12 +65,14 @@ static int cover_podman(json_t *to, const json_t *mounts)
 	return r;
 }
 
-static int add_mount(json_t *to, const struct spec_mount *m, bool is_nonrecursive)
+/* What is read-only already is not asked to become so: Docker would drop its nosuid and nodev on the way. Init looks whether it is. */
+static int add_mount(json_t *to, const struct spec_mount *m, const struct docker_ways *ways)
 {
 	return json_array_append_new(to, json_pack("{s:s, s:s, s:s, s:b, s:{s:s, s:b}}", "Type", "bind", "Source",
-						   m->source, "Target", m->dest, "ReadOnly", !m->writable,
-						   "BindOptions", "Propagation", "rprivate", "NonRecursive",
-						   !m->writable && !m->is_held && is_nonrecursive));
+						   m->source, "Target", m->dest, "ReadOnly",
+						   !m->writable && !(m->is_held && ways->keeps_flags), "BindOptions",
+						   "Propagation", "rprivate", "NonRecursive",
+						   !m->writable && !m->is_held && ways->is_nonrecursive));
 }
 
 /* What lies beside init, or itself. */
@@ -92,9 +94,9 @@ static int add_mounts(json_t *to, const struct spec *s, const struct docker_ways
 	for (size_t n = 0; n < ARRAY_LEN(binds); n++)
 		json_array_foreach(binds[n], i, entry)
 		{
-			r |= spec_mount(entry, &m) ? add_mount(to, &m, ways->is_nonrecursive) : -1;
+			r |= spec_mount(entry, &m) ? add_mount(to, &m, ways) : -1;
 		}
-	return dest ? r | add_mount(to, &init, ways->is_nonrecursive) : -1;
+	return dest ? r | add_mount(to, &init, ways) : -1;
 }
 
 static int add_ulimit(json_t *to, const char *name, uint64_t value)

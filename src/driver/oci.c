@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "os/netns.h"
 #include "os/process.h"
 #include "os/subid.h"
 #include "os/userns.h"
@@ -564,6 +565,20 @@ static void oci_destroy(struct driver *d, bool is_clean)
 	d->state = NULL;
 }
 
+/*
+ * gVisor takes orders over an abstract socket in the network namespace that it is called in, from everybody who can reach it: its sandbox
+ * cannot tell one caller's id from another's. In one of the driver's own nobody can. The container's is given by its path.
+ */
+static int hide_orders(struct cordon_error *err)
+{
+	int r = netns_enter_new();
+
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_UNAVAILABLE, -r, "make a network namespace for gVisor's own socket");
+	return fail_hint(err, "without one every user of this host could give orders to the box; see `cordon doctor`");
+}
+
 static int oci_create(struct driver *d, struct cordon_error *err)
 {
 	struct oci *o = d->state = calloc(1, sizeof(*o));
@@ -576,6 +591,8 @@ static int oci_create(struct driver *d, struct cordon_error *err)
 			   .sweeper = -1,
 			   .is_runc = strcmp(d->engine, "runc") == 0,
 			   .is_gvisor = strcmp(d->engine, "runsc") == 0 };
+	if (o->is_gvisor && hide_orders(err) < 0)
+		return -1;
 	return start(o, err);
 }
 

@@ -44,10 +44,34 @@ static void request(struct foreign *f, enum engine_packet_type type)
 		(void)send(f->control, &r, sizeof(r), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+/* It answers in the order in which it was asked. */
+static void ask(struct foreign *f, enum engine_packet_type type)
+{
+	if (f->control < 0 || f->k->awaited == ARRAY_LEN(f->order))
+		return;
+	f->order[f->k->awaited++] = (uint8_t)type;
+	request(f, type);
+}
+
+static void forget_oldest(struct foreign *f)
+{
+	if (f->k->awaited)
+		memmove(f->order, f->order + 1, --f->k->awaited);
+}
+
 static void lose_driver(struct foreign *f)
 {
 	fd_close(&f->control);
-	f->k->wants_numbers = false; /* nobody will say */
+	f->k->awaited = f->k->before = 0; /* nobody will say */
+}
+
+/* Memory ran out for init as well: the payload went with it. */
+static void infer_exit(struct keeper *k)
+{
+	if (k->report.has_exit || !k->report.started || k->numbers.oom <= k->then.oom)
+		return;
+	k->report.exit.status = SIGKILL;
+	k->report.has_exit = true;
 }
 
 /* The driver is gone, and what it should have removed has the stream: all that is left of it here is to end that. Who is only slow to take
@@ -57,8 +81,10 @@ static void cut_off(struct foreign *f)
 	struct pollfd p = { .fd = f->stream, .events = POLLRDHUP };
 
 	f->k->deadline_us = UINT64_MAX;
-	if (poll(&p, 1, 0) == 0)
-		fd_close(&f->stream);
+	if (poll(&p, 1, 0) != 0)
+		return;
+	fd_close(&f->stream);
+	infer_exit(f->k);
 }
 
 /* Each time harder: the driver is asked, then left without its keeper, then killed. */
@@ -242,6 +268,17 @@ static void tell_progress(struct foreign *f, const struct engine_progress *p)
 		(void)link_send_now(f->k->fds->front, &m);
 }
 
+/* Of what is asked, only pausing can fail, and the container goes on; anything else is the end of it. */
+static void on_driver_error(struct foreign *f, const struct cordon_error *err)
+{
+	if (f->k->awaited && f->order[0] != ENGINE_STAT) {
+		forget_oldest(f);
+		keeper_answer(f->k, err);
+	} else {
+		keeper_note(f->k, err);
+	}
+}
+
 static void from_driver(struct foreign *f)
 {
 	union engine_packet p = { 0 };
@@ -259,12 +296,13 @@ static void from_driver(struct foreign *f)
 	} else if ((p.type == ENGINE_STATS || p.type == ENGINE_EXITED) && n == (ssize_t)sizeof(p.exited)) {
 		/* Init is in the group, too, and alone there between two jobs. */
 		p.exited.processes -= k->stage == KEEPER_IDLE ? p.exited.processes : p.exited.processes != 0;
+		if (p.type == ENGINE_STATS)
+			forget_oldest(f);
+		else
+			k->awaited = k->before = 0; /* its last word, to all of them */
 		keeper_numbers(k, &p.exited);
 	} else if (p.type == ENGINE_ERROR && n == (ssize_t)sizeof(p.failed)) {
-		if (k->asked == LINK_PAUSE || k->asked == LINK_RESUME)
-			keeper_answer(k, &p.failed.error);
-		else
-			keeper_note(k, &p.failed.error);
+		on_driver_error(f, &p.failed.error);
 	} else if (p.type == ENGINE_PROGRESS && n == (ssize_t)sizeof(p.progress) && !f->is_created && !k->ending) {
 		k->deadline_us = clock_us() + ENGINE_SILENCE_MS * 1000ULL; /* it is slow, and alive */
 		tell_progress(f, &p.progress);
@@ -336,18 +374,19 @@ static void pass_signal(struct keeper *k, int sig)
 static void stats(struct keeper *k, bool all)
 {
 	(void)all;
-	k->wants_numbers = of(k)->control >= 0;
-	request(of(k), ENGINE_STAT);
+	if (of(k)->control < 0)
+		k->cpu_check_us = UINT64_MAX; /* nobody will say */
+	ask(of(k), ENGINE_STAT);
 }
 
 static void pause_it(struct keeper *k)
 {
-	request(of(k), ENGINE_PAUSE);
+	ask(of(k), ENGINE_PAUSE);
 }
 
 static void resume(struct keeper *k)
 {
-	request(of(k), ENGINE_RESUME);
+	ask(of(k), ENGINE_RESUME);
 }
 
 /* ---- the loop ---- */
@@ -381,13 +420,15 @@ static uint64_t await(struct keeper *k, struct pollfd fds[ENGINE_FDS], uint64_t 
 	const struct link_report *r = &k->report;
 	bool takes_input = r->started && !r->has_exit && f->credit && f->stream >= 0, is_full;
 
-	(void)now;
+	const bool was_full = k->front_gone && foreign_is_full(f); /* what was read behind it wakes nobody */
+
 	if (k->front_gone)
 		drop_output(f);
 	foreign_feed(f);
 	foreign_to_init(f);
 	is_full = foreign_is_full(f);
-	fds[FD_STREAM].events = (short)((is_full ? 0 : POLLIN) | (f->queue.len || f->copy.is_on ? POLLOUT : 0));
+	fds[FD_STREAM].events =
+		(short)((is_full ? 0 : POLLIN) | (f->queue.len || (f->copy.is_on && !k->ending) ? POLLOUT : 0));
 	/* A hang-up must not wake us as long as nothing can be read. */
 	fds[FD_STREAM].fd = fds[FD_STREAM].events ? f->stream : -1;
 	fds[FD_CONTROL].fd = f->control;
@@ -398,16 +439,7 @@ static uint64_t await(struct keeper *k, struct pollfd fds[ENGINE_FDS], uint64_t 
 	if (foreign_passes(f))
 		fds[FD_FILES].fd = f->feeding >= 0 ? f->feeding : f->files;
 	fds[FD_NET_LINK].fd = f->is_created && !k->ending ? f->net.link : -1;
-	return UINT64_MAX;
-}
-
-/* Memory ran out for init as well: the payload went with it. */
-static void infer_exit(struct keeper *k)
-{
-	if (k->report.has_exit || !k->report.started || k->numbers.oom <= k->then.oom)
-		return;
-	k->report.exit.status = SIGKILL;
-	k->report.has_exit = true;
+	return was_full ? now : UINT64_MAX;
 }
 
 static void turn(struct keeper *k, const struct pollfd fds[ENGINE_FDS], uint64_t now)

@@ -55,6 +55,7 @@ struct foreign {
 	bool counts_processes; /* the engine does not: init does, by rlimit, which holds where ids are the box's own */
 	uint32_t window;       /* of the terminal: rows << 16 | columns; 0: unknown */
 	unsigned force;        /* how hard it was ended so far */
+	uint8_t order[16];     /* what was asked of the driver: k->awaited of them, the oldest first */
 	struct foreign_net net;
 	struct foreign_copy copy;
 	/* the file that is coming out */

@@ -126,14 +126,6 @@ void keeper_exited(struct keeper *k, const struct link_exit *exit)
 
 /* ---- numbers ---- */
 
-void keeper_ask_numbers(struct keeper *k, bool all)
-{
-	if (k->wants_numbers)
-		return;
-	k->wants_numbers = true;
-	k->ops->stats(k, all);
-}
-
 uint64_t keeper_cpu_used_us(const struct keeper *k)
 {
 	return k->numbers.cpu_us > k->cpu_base_us ? k->numbers.cpu_us - k->cpu_base_us : 0;
@@ -175,17 +167,16 @@ static void hold_limits(struct keeper *k)
 		return;
 	}
 	wait = cpu_time_at_least_us(k, limit_us - used_us);
-	k->cpu_check_us = clock_us() + (wait > k->ops->look_us ? wait : k->ops->look_us);
+	if (!k->paused_us) /* else when it goes on */
+		k->cpu_check_us = clock_us() + (wait > k->ops->look_us ? wait : k->ops->look_us);
 }
 
 void keeper_numbers(struct keeper *k, const struct engine_exited *numbers)
 {
-	k->wants_numbers = false;
 	take_numbers(k, numbers);
 	if (k->stage == KEEPER_RUNS && k->report.started && !k->ending && !k->report.has_exit && !numbers->exited)
 		hold_limits(k);
-	if (k->asked)
-		keeper_answer(k, NULL);
+	keeper_answer(k, NULL);
 }
 
 /* Files in a plain directory on the host's disk: no file system bounds them, so they are counted. */
@@ -254,7 +245,8 @@ static void on_message(struct keeper *k, const struct link_message *m)
 	} else if (m->type == LINK_END && k->stage == KEEPER_IDLE) {
 		/* it crossed the report */
 	} else if (m->type == LINK_END && k->report.has_exit) {
-		k->cut_short = !k->is_open || k->out_count; /* the copying out, which the front notices */
+		/* The copying out, which the front notices. Too much output is no reason to: it was the payload's. */
+		k->cut_short = m->reason == LINK_CANCEL && (!k->is_open || k->out_count);
 	} else if (m->type == LINK_END) {
 		k->report.cancelled = m->reason == LINK_CANCEL;
 		k->report.over_output = m->reason == LINK_OUTPUT;
@@ -279,6 +271,7 @@ static void from_front(struct keeper *k)
 	}
 	k->front_gone = true;
 	k->report.cancelled = true;
+	keeper_thaw(k); /* also where it is ending already: no deadline runs for who is frozen */
 	keeper_end(k);
 }
 
@@ -349,9 +342,9 @@ static void advance(struct keeper *k)
 		k->ending = true;
 		k->deadline_us = clock_us() + END_MS * 1000ULL;
 		if (!keeps)
-			keeper_ask_numbers(k, true);
+			k->ops->stats(k, true);
 	}
-	if (k->stage == KEEPER_COUNTS && (!k->wants_numbers || keeps)) {
+	if (k->stage == KEEPER_COUNTS && (!k->awaited || keeps)) {
 		k->stage = KEEPER_COLLECTS;
 		k->deadline_us = clock_us() + COLLECT_MS * 1000ULL;
 		if (k->out_count && !k->front_gone)
@@ -380,15 +373,15 @@ static void on_time(struct keeper *k, uint64_t now)
 		return; /* time stands still */
 	if (now >= k->deadline_us)
 		on_deadline(k);
-	else if (k->report.started && !k->ending && now >= k->cpu_check_us)
-		keeper_ask_numbers(k, false);
+	else if (k->report.started && !k->ending && !k->awaited && now >= k->cpu_check_us)
+		k->ops->stats(k, false);
 }
 
 static int next_timeout_ms(const struct keeper *k, uint64_t at, uint64_t now)
 {
 	if (!k->paused_us && k->deadline_us < at)
 		at = k->deadline_us;
-	if (k->report.started && !k->ending && !k->wants_numbers && !k->paused_us && k->cpu_check_us < at)
+	if (k->report.started && !k->ending && !k->awaited && !k->paused_us && k->cpu_check_us < at)
 		at = k->cpu_check_us;
 	if (k->guard_us > now && k->guard_us < at)
 		at = k->guard_us;

@@ -36,7 +36,7 @@ void keeper_opened(struct keeper *k)
 
 	k->is_open = true;
 	become_idle(k);
-	keeper_ask_numbers(k, true); /* what building it took counts for no job */
+	k->ops->stats(k, true); /* what building it took counts for no job */
 	if (k->report.error.code == CORDON_OK)
 		(void)link_send(k->fds->front, &m, -1);
 }
@@ -81,8 +81,8 @@ void keeper_take_job(struct keeper *k, const struct link_message *m, int fds[LIN
 	struct cordon_error err = { 0 };
 	int r = -1;
 
-	if (!k->is_open || k->stage != KEEPER_IDLE || k->ending)
-		return;
+	if (!k->is_open || k->stage != KEEPER_IDLE || k->ending || k->ops->state(k) < ENGINE_SPEAKS)
+		return; /* why it is gone is about to be told */
 	begin(k, &m->job);
 	if (k->paused_us) /* the front asked for both at once */
 		cordon_fail(&err, CORDON_BUSY, 0, "the box is paused");
@@ -100,18 +100,19 @@ void keeper_take_job(struct keeper *k, const struct link_message *m, int fds[LIN
 
 static void set_paused(struct keeper *k, bool paused)
 {
-	uint64_t now = clock_us(), by;
+	uint64_t now = clock_us(), since;
 
 	if (paused && !k->paused_us) {
 		k->paused_us = now;
 	} else if (!paused && k->paused_us) {
-		by = now - k->paused_us;
-		k->paused_us = 0;
+		/* A job that was on its way may have begun since. */
+		since = k->started_us > k->paused_us ? k->started_us : k->paused_us;
 		if (k->deadline_us != UINT64_MAX)
-			k->deadline_us += by;
+			k->deadline_us += now - since;
 		if (k->cpu_check_us != UINT64_MAX)
-			k->cpu_check_us += by;
-		k->started_us += k->started_us ? by : 0;
+			k->cpu_check_us = now;
+		k->started_us += k->started_us ? now - since : 0;
+		k->paused_us = 0;
 	}
 }
 
@@ -125,7 +126,7 @@ void keeper_thaw(struct keeper *k)
 
 static void fail_ending(const struct keeper *k, struct cordon_error *err)
 {
-	cordon_fail(err, k->ops->state(k) == ENGINE_STANDS ? CORDON_BUSY : CORDON_SYSTEM, 0, "the job is being ended");
+	cordon_fail(err, k->ops->state(k) >= ENGINE_SPEAKS ? CORDON_BUSY : CORDON_SYSTEM, 0, "the job is being ended");
 }
 
 void keeper_asked(struct keeper *k)
@@ -141,7 +142,7 @@ void keeper_asked(struct keeper *k)
 		return;
 	}
 	k->asked = m.type;
-	k->before = k->wants_numbers;
+	k->before = k->awaited;
 	if (!stands || (k->ending && m.type == LINK_PAUSE)) {
 		k->before = 0;
 		fail_ending(k, &err);

@@ -41,7 +41,8 @@ struct keeper {
 	/* numbers: the last; those when the job began */
 	struct engine_exited numbers, then;
 	uint64_t cpu_base_us;
-	bool has_base, wants_numbers;
+	bool has_base;
+	unsigned awaited; /* answers of the engine that are still to come */
 	/* a box that lives: keeper_live.c */
 	bool is_open, control_gone;
 	uint64_t paused_us;     /* since when; 0: it is not */
@@ -70,7 +71,6 @@ void keeper_thaw(struct keeper *k);
 
 /* ---- keeper.c, for it ---- */
 
-void keeper_ask_numbers(struct keeper *k, bool all);
 void keeper_account(struct keeper *k);
 void keeper_miss_init(struct keeper *k);
 

@@ -228,6 +228,8 @@ static int exec(struct keeper *k, const struct link_message *job, int fds[LINK_J
 	k->cpu_base_us = k->numbers.cpu_us;
 	native_give_pipes(n, fds + JOB_FD_STDIN);
 	r = link_send_fds(n->link, job, fds, count);
+	if (r == -EPIPE || r == -ECONNRESET)
+		return 0; /* init is gone, which is heard next and explained */
 	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "hand the job to init") : 0;
 }
 
@@ -307,7 +309,8 @@ static void hear(struct native *n)
 	case LINK_STATS:
 		break; /* not from init */
 	case LINK_OPENED:
-		keeper_opened(k);
+		if (!k->ending)
+			keeper_opened(k);
 		break;
 	}
 	fd_close(&fd);

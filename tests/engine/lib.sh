@@ -107,6 +107,7 @@ files() {
 	chown "$owner" "$WORK/rw"
 	is "$(box --ro "$WORK/ro:/data" -- cat /data/file)" given "what is given can be read"
 	refused "but not written" box --ro "$WORK/ro:/data" -- touch /data/new
+	gvisor || like "$(box --ro "$WORK/ro:/data" -- grep ' /data ' /proc/mounts)" 'ro,nosuid,nodev' "nor has it devices or set-user-id programs"
 	ok "a writable mount is the payload's" box --rw "$WORK/rw:/work" -- sh -c 'echo made >/work/new'
 	is "$(cat "$WORK/rw/new"; stat -c %u "$WORK/rw/new")" "made
 $owner" "and its files belong to who owned it"
@@ -151,6 +152,18 @@ END
 	unlike "$(cat "$WORK/config.json")" /work/sub "and no path through it was in there"
 	status 125 "nor in a directory of a root of one's own" box --root "$WORK/root" --ro "$WORK/other:/opt/x" -- true
 	like "$ERR" "others may change" "which is said"
+}
+
+# It takes orders over an abstract socket, which has no owner: who cannot see it cannot give any.
+orders() {
+	local pid keeper
+	timeout -k 5 30 "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" -- sh -c 'echo runs; sleep 3' >"$WORK/orders" &
+	pid=$!
+	until_true 20 test -s "$WORK/orders"
+	is "$(grep -c "@runsc-sandbox" /proc/net/unix)" 0 "gVisor's socket is not among the host's"
+	keeper=$(pgrep -P "$(pgrep -P "$pid")")
+	[ "$ME" != root ] || like "$(cat "/proc/$(pgrep -P "$keeper" -x cordon-engine)/net/unix")" "@runsc-sandbox" "control: it is where its driver is"
+	wait "$pid"
 }
 
 rights() {
@@ -242,6 +255,7 @@ oci() { # RUNTIME
 	statuses
 	files
 	! gvisor || by_name
+	! gvisor || orders
 	own_place
 	rights
 	disk

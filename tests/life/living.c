@@ -250,6 +250,17 @@ static void test_get(void)
 	r = RUN(.line = "tr a-z A-Z </tmp/in >/tmp/out", .in = ins, .out = outs);
 	ended(r, CORDON_SUCCESS, NULL, "a job with files of its own");
 	is_str(read_text(in_dir("out")), "IN AND OUT\n", "has them");
+	says("mkdir /tmp/many; cd /tmp/many; touch $(seq 200); echo last >201; echo ok", "ok\n", "many files");
+	for (int i = 0; i < 3; i++) { /* the wish to end it may meet its end */
+		snprintf(b, sizeof(b), "/tmp/many:%s", in_dir(i == 0 ? "many0" : i == 1 ? "many1" : "many2"));
+		ended(RUN(.line = "head -c 66000 /dev/zero", .out = outs), CORDON_RESOURCE_EXCEEDED, "output",
+		      "too much output");
+		is_str(read_text(in_dir(i == 0   ? "many0/201"
+					: i == 1 ? "many1/201"
+						 : "many2/201")),
+		       "last\n", "leaves its files whole");
+		says("echo on", "on\n", "and the box alive");
+	}
 }
 
 /* ---- beside jobs ---- */
@@ -370,6 +381,17 @@ static void test_pause(void)
 	ok(!RUN(.line = "true") && err.code == CORDON_BUSY, "and takes none: %s", err.message);
 	ok(cordon_box_resume(box, &why) == 0, "until it is resumed");
 	says("echo on", "on\n", "then it does");
+	/* Processes that are each too short for a limit of their own. */
+	start((struct job){ .line = "while :; do sh -c 'i=0; while [ $i -lt 9999 ]; do i=$((i + 1)); done'; done" });
+	await_busy(0);
+	nap(200);
+	ok(cordon_box_pause(box, &why) == 0, "paused for longer than its CPU time");
+	nap(4000);
+	ok(cordon_box_resume(box, &why) == 0, "and resumed");
+	r = finish();
+	ok(r && r->cpu_us < 3000000, "it has no more of that than before (%llu us)",
+	   r ? (unsigned long long)r->cpu_us : 0);
+	ended(r, CORDON_RESOURCE_EXCEEDED, "cpu_time", "which is told");
 }
 
 /* ---- many ---- */
