@@ -245,8 +245,9 @@ def held(user):
             memory.setdefault(command, {})["peak_mb" if field == "VmHWM:" else "rss_mb"] = int(kib) * 1024 / 1e6
     results["held-" + user] = memory
     table(["", "RSS MB", "peak MB"], [[c, f"{m['rss_mb']:.1f}", f"{m['peak_mb']:.1f}"] for c, m in memory.items()])
-    if "tcp" in memory:
-        target(f"MB of egress with 1,000 connections, as {user}", memory["tcp"]["rss_mb"], 32)
+    for command, what in (("tcp", ""), ("tls-intercepted", " that are intercepted")):
+        if command in memory:
+            target(f"MB of egress with 1,000 connections{what}, as {user}", memory[command]["rss_mb"], 32)
 
 
 def more_ms(part, times, command, without):

@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/str.h"
+#include "egress/known.h"
 #include "egress/roots.h"
 #include "net/hostname.h"
 
@@ -49,6 +50,7 @@ struct authority {
 	SSL_CTX *server, *client; /* made when the first connection needs them */
 	int bundles[2];           /* that are not read yet, or -1 */
 	struct roots *roots;
+	struct known *known; /* the client context's */
 	struct leaf leaves[LEAVES_MAX];
 	uint64_t clock; /* of leaf.used */
 };
@@ -278,9 +280,11 @@ static int make_contexts(struct authority *a)
 	SSL_CTX_set_options(a->server, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
 	SSL_CTX_set_client_hello_cb(a->server, check_hello, NULL);
 	SSL_CTX_set_alpn_select_cb(a->server, choose_alpn, NULL);
-	a->client = context_new(TLS_client_method());
+	a->known = a->known ? a->known : known_new();
+	a->client = a->known ? context_new(TLS_client_method()) : NULL;
 	if (!a->client)
 		return -1;
+	known_attach(a->known, a->client);
 	SSL_CTX_set_verify(a->client, SSL_VERIFY_PEER, NULL);
 	return SSL_CTX_set_alpn_protos(a->client, alpn, sizeof(alpn) - 1) == 0 ? 0 : -1;
 }
@@ -352,6 +356,7 @@ void authority_free(struct authority *a)
 	SSL_CTX_free(a->server);
 	SSL_CTX_free(a->client);
 	roots_free(a->roots); /* after the store that looks there */
+	known_free(a->known);
 	X509_free(a->cert);
 	EVP_PKEY_free(a->key);
 	EVP_PKEY_free(a->leaf_key);

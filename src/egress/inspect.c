@@ -14,6 +14,7 @@
 #include "egress/inspect_state.h"
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "egress/certificates.h"
 
 #include <errno.h>
@@ -379,13 +380,7 @@ static enum inspect_step next_request(struct inspect *x)
 	if (x->upstream_in.len)
 		return inspect_reset(x, NET_FAILED, "the other side sent more than its response");
 	inspect_response_done(x);
-	/* An idle connection holds no buffers. */
 	inspect_splice_done(x);
-	buffer_done(&x->client_out);
-	buffer_done(&x->upstream_in);
-	buffer_done(&x->upstream_out);
-	if (!x->client_in.len)
-		buffer_done(&x->client_in);
 	x->request = (struct inspect_request){ 0 };
 	x->scanned = 0;
 	x->stage = INSPECT_HEAD;
@@ -487,6 +482,18 @@ static enum inspect_step step(struct inspect *x)
 	return STEP_IDLE;
 }
 
+/* Who waits, waits without buffers: there may be a thousand of them. */
+static void rest(struct inspect *x)
+{
+	struct buffer *const buffers[] = { &x->client_in, &x->client_out, &x->upstream_in, &x->upstream_out };
+
+	for (size_t i = 0; i < ARRAY_LEN(buffers); i++)
+		if (!buffers[i]->len)
+			buffer_done(buffers[i]);
+	stream_rest(&x->client);
+	stream_rest(&x->upstream);
+}
+
 static void pump(struct inspect *x)
 {
 	enum inspect_step r = STEP_MORE;
@@ -499,6 +506,8 @@ static void pump(struct inspect *x)
 	}
 	if (r == STEP_MORE)
 		loop_timer_set(x->conn->egress->loop, &x->again, loop_now(x->conn->egress->loop));
+	else if (r == STEP_IDLE)
+		rest(x);
 }
 
 static void again_due(struct loop_timer *timer)

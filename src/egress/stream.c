@@ -116,6 +116,12 @@ ssize_t stream_write(struct stream *s, const void *data, size_t len)
 	return n;
 }
 
+void stream_rest(struct stream *s)
+{
+	if (s->ssl && s->handshaken)
+		stream_tls_rest(s);
+}
+
 int stream_shut(struct stream *s)
 {
 	bool by_read = false, by_write = false;

@@ -32,6 +32,8 @@ void stream_ready(struct stream *s, uint32_t epoll_events);
 int stream_handshake(struct stream *s); /* 0, -EAGAIN, -EPROTO (see authority_explain()) or another -errno */
 ssize_t stream_read(struct stream *s, void *data, size_t len);
 ssize_t stream_write(struct stream *s, const void *data, size_t len);
+/* Nothing is under way: gives back the buffers that TLS holds for more. */
+void stream_rest(struct stream *s);
 /* No more bytes from here: close_notify where it is TLS, and the socket's write side. 0 (also where it could not be said), or -EAGAIN. */
 int stream_shut(struct stream *s);
 

@@ -149,6 +149,14 @@ ssize_t stream_tls_write(struct stream *s, const void *data, size_t len, bool *b
 	return n == 0 && r != 1 ? -EPIPE : n;
 }
 
+/* Most of it OpenSSL gives back itself (SSL_MODE_RELEASE_BUFFERS); what it took in order to answer the server's tickets, and had nothing to answer, it
+ * keeps until something is written. Between two records only: OpenSSL before 3.0.14 looks at nothing but whole ones. */
+void stream_tls_rest(struct stream *s)
+{
+	if (!SSL_has_pending(s->ssl) && SSL_rstate_string(s->ssl)[1] == 'H')
+		(void)SSL_free_buffers(s->ssl);
+}
+
 int stream_tls_shut(struct stream *s, bool *by_read, bool *by_write)
 {
 	int r;

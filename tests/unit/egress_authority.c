@@ -147,6 +147,52 @@ static void test_handshake(struct authority *a, struct authority *trusting)
 	ok(server == 0 && client == 0, "by address, without SNI");
 }
 
+/* Through TLS, and as it stays then. */
+static void settle(struct stream *server, struct stream *client, SSL *server_ssl, SSL *client_ssl)
+{
+	int fds[2];
+
+	socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds);
+	stream_init(server, fds[0], server_ssl);
+	stream_init(client, fds[1], client_ssl);
+	for (int i = 0; i < 20; i++) {
+		(void)stream_handshake(client);
+		(void)stream_handshake(server);
+	}
+}
+
+static void test_shared(struct authority *a, struct authority *trusting)
+{
+	static const char name[] = "shared.example.com";
+	struct stream server[4], client[4];
+	X509 *cert[4];
+	int how;
+
+	for (int i = 0; i < 4; i++) {
+		/* The third is of another name, the fourth of another authority. */
+		const char *of = i == 2 ? "other.example.com" : name;
+
+		settle(&server[i], &client[i], authority_accept(i == 3 ? trusting : a, of),
+		       authority_connect(trusting, of));
+		cert[i] = SSL_get0_peer_certificate(client[i].ssl);
+		how = client[i].handshaken && SSL_get_verify_result(client[i].ssl) == X509_V_OK;
+		ok(i == 3 ? !how : how, "connection %d is%s verified", i, i == 3 ? " not" : "");
+	}
+	ok(cert[0] && cert[0] == cert[1], "two connections to one server share its certificate");
+	ok(sk_X509_value(SSL_get_peer_cert_chain(client[1].ssl), 0) == cert[0] &&
+		   sk_X509_value(SSL_get0_verified_chain(client[1].ssl), 0) == cert[0],
+	   "in every chain of theirs");
+	ok(cert[2] && cert[2] != cert[0] && cert[3] != cert[0], "others have theirs");
+	for (int i = 0; i < 4; i++) {
+		int fds[2] = { server[i].fd, client[i].fd };
+
+		stream_done(&server[i]);
+		stream_done(&client[i]);
+		close(fds[0]);
+		close(fds[1]);
+	}
+}
+
 int main(void)
 {
 	struct authority *a = NULL, *trusting = NULL, *more = NULL;
@@ -172,6 +218,7 @@ int main(void)
 	SSL_free(authority_connect(trusting, "warm.example.com"));
 	note("the system's roots take %llu us", (unsigned long long)(clock_us() - t0));
 	test_handshake(a, trusting);
+	test_shared(a, trusting);
 	unlink(ca_path);
 	close(fd);
 	free(pem);
