@@ -184,6 +184,7 @@ DOWNLOAD_MB = 256 * 1.048576  # bench/wall.sh
 DOWNLOADS = {
     "tcp-direct": "TCP, direct",
     "tcp-wall": "TCP, through the wall",
+    "http-direct": "HTTP, direct",
     "http-wall": "HTTP, through the wall, every request looked at",
     "tls-direct": "TLS, direct",
     "tls-wall": "TLS, through the wall, by its ClientHello",
@@ -203,14 +204,15 @@ def download(user):
     results["download-" + user] = {}
     for command in (c for c in DOWNLOADS if c in times):
         speed = DOWNLOAD_MB / statistics.median(times[command].values()) * 1e3
-        of = {b: 1 / ratio(times, command, b + "-direct") for b in ("tcp", "tls") if b + "-direct" in times}
+        of = {b: 1 / ratio(times, command, b + "-direct") for b in ("tcp", "http", "tls") if b + "-direct" in times}
         results["download-" + user][command] = {"mb_per_s": speed, **{f"of_{b}_direct": r for b, r in of.items()}}
-        rows.append([DOWNLOADS[command], f"{speed:.0f}", f"{of['tcp']:.2f}", f"{of['tls']:.2f}" if "tls" in of and command.startswith("tls") else ""])
-    table(["", "MB/s", "of TCP direct", "of TLS direct"], rows)
-    if "tcp-wall" in times:
-        target(f"download as {user}, of the same TCP direct", 1 / ratio(times, "tcp-wall", "tcp-direct"), 0.7, least=True)
-    if "tls-intercepted" in times and "tls-direct" in times:
-        target(f"intercepted download as {user}, of the same TLS direct", 1 / ratio(times, "tls-intercepted", "tls-direct"), 0.35, least=True)
+        same = command.split("-")[0]
+        rows.append([DOWNLOADS[command], f"{speed:.0f}", f"{of['tcp']:.2f}", f"{of[same]:.2f}" if same in of else ""])
+    table(["", "MB/s", "of TCP direct", "of the same direct"], rows)
+    for command, aim in (("tcp-wall", 0.7), ("http-wall", 0.7), ("tls-wall", 0.7), ("tls-intercepted", 0.35)):
+        direct = command.split("-")[0] + "-direct"
+        if command in times and direct in times:
+            target(f"{DOWNLOADS[command]}, a download as {user}, of the same direct", 1 / ratio(times, command, direct), aim, least=True)
 
 
 def connect(user):

@@ -44,11 +44,12 @@ wall_up() {
 	return 1
 }
 
-# A large file, four ways, with and without the wall. Only what is printed counts: neither the box's start nor the client's.
+# A large file, by each way through the wall and the same without it. Only what is printed counts: neither the box's start nor the client's.
 wall_download() {
 	local get=(get "$wall_name") direct=(/usr/bin/env "SSL_CERT_FILE=$work/cert.pem" "$work/wire")
 	add tcp-direct "${direct[@]}" "${get[@]}" 7000 "$wall_bytes"
 	add tcp-wall "${box[@]}" --allow "$wall_name:7000/tcp" -- /wire "${get[@]}" 7000 "$wall_bytes"
+	add http-direct "${direct[@]}" "${get[@]}" 80 "$wall_bytes"
 	add http-wall "${box[@]}" --allow "$wall_name" -- /wire "${get[@]}" 80 "$wall_bytes"
 	add tls-direct "${direct[@]}" "${get[@]}" 443 "$wall_bytes" tls
 	add tls-wall "${box[@]}" --ro "$work/cert.pem:/cert.pem" --env SSL_CERT_FILE=/cert.pem --allow "$wall_name" -- \

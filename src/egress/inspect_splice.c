@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-enum { SPLICE_LEAST = 128 << 10, SPLICE_MOST = 512 << 10 };
+enum { SPLICE_LEAST = 128 << 10 };
 
 struct route {
 	struct stream *from, *to;
@@ -45,7 +45,7 @@ static bool pull(struct inspect *x, const struct route *route, enum conn_way way
 
 	if (!route->from->readable)
 		return true;
-	quota = conn_quota(x->conn, way, left < SPLICE_MOST ? (size_t)left : SPLICE_MOST);
+	quota = conn_quota(x->conn, way, left < RELAY_LARGE_BYTES ? (size_t)left : RELAY_LARGE_BYTES);
 	if (!quota)
 		return true;
 	n = splice(route->from->fd, NULL, x->pipe[way].write, NULL, quota, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -55,6 +55,7 @@ static bool pull(struct inspect *x, const struct route *route, enum conn_way way
 		return n < 0 && errno == EAGAIN;
 	route->flow->left -= (uint64_t)n;
 	x->piped[way] += (size_t)n;
+	relay_pipe_filled(&x->conn->egress->pipes, &x->pipe[way], (size_t)n);
 	*ret_progress = true;
 	return true;
 }

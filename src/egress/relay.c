@@ -16,10 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A pipe begins as the kernel makes it; one that is filled to the brim becomes as large as an ordinary user may have it, which takes half
- * the processor time of one a quarter the size. A flow's share of one turn is RELAY_ROUNDS of them; without a pipe to be had it tries
- * again a little later. */
-enum { RELAY_SMALL_BYTES = 65536, RELAY_LARGE_BYTES = 1048576, RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
+/* A flow's share of one turn is RELAY_ROUNDS pipes; without a pipe to be had it tries again a little later. */
+enum { RELAY_ROUNDS = 4, RELAY_RETRY_MS = 20 };
 
 bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 {
@@ -35,10 +33,10 @@ bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret)
 	return true;
 }
 
-/* Where the user's share of pipe memory is used up it stays small, and works all the same. */
-static void pipe_grow(struct relay_pipes *pipes, struct relay_pipe *pipe)
+void relay_pipe_filled(struct relay_pipes *pipes, struct relay_pipe *pipe, size_t bytes)
 {
-	if (pipe->large || pipes->large == RELAY_LARGE || fcntl(pipe->write, F_SETPIPE_SZ, RELAY_LARGE_BYTES) < 0)
+	if (bytes < RELAY_SMALL_BYTES || pipe->large || pipes->large == RELAY_LARGE ||
+	    fcntl(pipe->write, F_SETPIPE_SZ, RELAY_LARGE_BYTES) < 0)
 		return;
 	pipe->large = true;
 	pipes->large++;
@@ -123,8 +121,7 @@ static bool flow_in(struct conn *c, enum conn_way way, size_t quota)
 		flow->held = (size_t)n;
 		if (way == CONN_UP && c->handshake.stage == HANDSHAKE_FIRST)
 			c->handshake.left -= (size_t)n;
-		if (n >= RELAY_SMALL_BYTES)
-			pipe_grow(&c->egress->pipes, &flow->pipe);
+		relay_pipe_filled(&c->egress->pipes, &flow->pipe, flow->held);
 	} else if (n == 0)
 		flow->eof = true;
 	else if (errno == EAGAIN)

@@ -17,6 +17,9 @@ enum conn_way { CONN_UP, CONN_DOWN }; /* from the box, to the box */
 
 /* Pipes that nobody uses at the moment. Only so many are large at a time: a user's share of pipe memory is for all his programs. */
 enum { RELAY_PIPES = 16, RELAY_LARGE = 8 };
+/* A pipe begins as the kernel makes it; one that is filled to the brim becomes as large as an ordinary user may have it, which takes half the
+ * processor time of one a quarter the size. */
+enum { RELAY_SMALL_BYTES = 65536, RELAY_LARGE_BYTES = 1048576 };
 struct relay_pipe {
 	int read, write;
 	bool large;
@@ -30,6 +33,8 @@ void relay_pipes_done(struct relay_pipes *pipes);
 /* For whoever splices. False: there is none to be had now. Put: also for one that is none (read -1); what is not empty is closed. */
 bool relay_pipe_get(struct relay_pipes *pipes, struct relay_pipe *ret);
 void relay_pipe_put(struct relay_pipes *pipes, struct relay_pipe *pipe, bool empty);
+/* After so many bytes went into it. Where the user's share of pipe memory is used up it stays small, and works all the same. */
+void relay_pipe_filled(struct relay_pipes *pipes, struct relay_pipe *pipe, size_t bytes);
 
 struct relay_flow {
 	struct relay_pipe pipe;  /* read -1: none */
