@@ -10,12 +10,14 @@
 #include "os/gateway.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-/* How many are accepted in one turn; how long a listener rests when there is no fd left. LISTENERS_MAX bounds open mode. */
-enum { ACCEPT_ROUNDS = 64, ACCEPT_REST_MS = 100, LISTENERS_MAX = 4096 };
+/* How long a listener rests when there is no fd left. LISTENERS_MAX bounds open mode. */
+enum { ACCEPT_REST_MS = 100, LISTENERS_MAX = 4096 };
 
 struct listener {
 	struct listener *next;
@@ -40,25 +42,18 @@ struct capture {
 	bool complete;
 };
 
+/* One in a turn: that there is no further one would cost a call to find out, and the next turn tells it for nothing. */
 static void listener_ready(struct loop_io *io, uint32_t events)
 {
 	struct listener *listener = LOOP_OWNER(io, struct listener, io);
+	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	(void)events;
-	for (unsigned i = 0; i < ACCEPT_ROUNDS; i++) {
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-		if (fd >= 0) {
-			conn_accept(listener->egress, fd, listener->port);
-			continue;
-		}
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			loop_unwatch(listener->egress->loop, io);
-			(void)loop_timer_in(listener->egress->loop, &listener->rest, ACCEPT_REST_MS);
-			return;
-		}
-		if (errno != ECONNABORTED && errno != EINTR)
-			return;
+	if (fd >= 0) {
+		conn_accept(listener->egress, fd, listener->port);
+	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+		loop_unwatch(listener->egress->loop, io);
+		(void)loop_timer_in(listener->egress->loop, &listener->rest, ACCEPT_REST_MS);
 	}
 }
 
@@ -72,6 +67,7 @@ static void listener_rested(struct loop_timer *timer)
 static int listener_add(struct capture *capture, int *fd, uint16_t port)
 {
 	struct listener *listener;
+	const int on = 1;
 	int r;
 
 	if (capture->listener_count == LISTENERS_MAX)
@@ -83,6 +79,7 @@ static int listener_add(struct capture *capture, int *fd, uint16_t port)
 	listener->port = port;
 	listener->io.ready = listener_ready;
 	listener->rest.due = listener_rested;
+	(void)setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* what is accepted has it, too */
 	r = loop_watch(capture->egress->loop, &listener->io, *fd, EPOLLIN);
 	if (r < 0) {
 		free(listener);

@@ -10,16 +10,12 @@
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-
-/* What a relay wants to hear of a socket; watched from the start, so that nothing needs to be changed later. */
-enum { CONN_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
 
 /* ---- the end ---- */
 
@@ -48,8 +44,8 @@ static void conn_free(struct conn *c, bool reset)
 	engine_free(c);
 	relay_done(c);
 	loop_timer_stop(egress->loop, &c->timer);
-	loop_unwatch(egress->loop, &c->client_io);
-	loop_unwatch(egress->loop, &c->upstream_io);
+	loop_forget(egress->loop, &c->client_io);
+	loop_forget(egress->loop, &c->upstream_io);
 	for (int way = 0; way < 2; way++)
 		bucket_forget(&egress->bucket[way], &c->wait[way]);
 	close_socket(&c->client, reset);
@@ -297,7 +293,7 @@ static void decide(struct conn *c)
 		conn_refuse(c, "a total of the policy is used up");
 	} else if (c->match.inspect || c->match.protocol == NET_HTTP) {
 		engine_stage(c);
-	} else if (loop_watch(egress->loop, &c->client_io, c->client, CONN_EVENTS | (uint32_t)EPOLLET) < 0) {
+	} else if (loop_watch(egress->loop, &c->client_io, c->client, CONN_EVENTS) < 0) {
 		conn_reset(c, NET_FAILED, "no memory");
 	} else if (c->match.protocol == NET_TCP) {
 		dial_stage(c);
@@ -355,12 +351,10 @@ void conn_accept(struct egress *egress, int fd, uint16_t port)
 	struct conn *c = conn_new(egress, fd, port);
 	struct sockaddr_storage sa = { 0 };
 	socklen_t len = sizeof(sa);
-	const int on = 1;
 	uint16_t bound;
 
 	if (!c)
 		return;
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0 ||
 	    address_from_sockaddr((struct sockaddr *)&sa, &c->address, &bound) < 0) {
 		conn_reset(c, NET_FAILED, "its destination is unknown");

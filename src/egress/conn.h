@@ -13,6 +13,9 @@
 struct conn;
 struct dial;
 
+/* What relays and the engine want to hear of a socket; watched from the start, so that nothing needs to be changed later. */
+#define CONN_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | (uint32_t)EPOLLET)
+
 enum conn_stage { CONN_HELLO, CONN_DIAL, CONN_RELAY, CONN_ENGINE };
 
 /* Whoever has the other end of a client that is a socket pair: it has no resets, so they are told. */
@@ -31,7 +34,7 @@ struct conn {
 	struct conn_peer *peer;     /* NULL: the client is a socket of the gateway */
 	int client, upstream;       /* non-blocking; -1: not there (yet) */
 	struct loop_io client_io;   /* the engine's from its start on: not watched then, no `ready` */
-	struct loop_io upstream_io; /* the same after a dial */
+	struct loop_io upstream_io; /* the dial's, and after it the same: whoever has it then sets `ready` */
 
 	const char *name;           /* normalised; lives as long as the process. NULL: a literal address */
 	struct net_address address; /* that the box connected to */
@@ -62,7 +65,7 @@ struct conn {
 	bool connected;    /* the idle timeout counts */
 };
 
-/* A connection that a listener accepted; takes the fd. `port` is the listener's. */
+/* A connection that a listener accepted, with TCP_NODELAY; takes the fd. `port` is the listener's. */
 void conn_accept(struct egress *egress, int fd, uint16_t port);
 /* One that was accepted elsewhere, for this place; takes the fd, one end of a socket pair. The peer may be told before this returns. */
 void conn_carry(struct egress *egress, int fd, const struct net_address *address, uint16_t port,
@@ -71,7 +74,7 @@ void conn_carry(struct egress *egress, int fd, const struct net_address *address
 void conn_broken(struct conn *c);
 
 /* Resolves, checks every answer and dials; `fn` is called once, never from within conn_dial(): status 0 with c->upstream connected
- * (non-blocking, not watched, TCP_NODELAY), or -errno with c->reason and c->failed. Ends with the connection without a call.
+ * (non-blocking, TCP_NODELAY, perhaps watched already for CONN_EVENTS: loop_watch() with these is for whoever takes it), or -errno with c->reason and c->failed. Ends with the connection without a call.
  * Another dial may follow when the first upstream is done with (close c->upstream, set it to -1). */
 void conn_dial(struct conn *c, conn_dialled_fn *fn);
 

@@ -20,11 +20,13 @@
 static void close_tries(struct dial *dial)
 {
 	for (size_t i = 0; i < DIAL_TRIES; i++) {
-		int fd = dial->tries[i].io.fd;
+		struct dial_try *try = &dial->tries[i];
+		int fd = try->io->fd;
 
-		if (!dial->tries[i].io.events)
+		if (!try->used)
 			continue;
-		loop_unwatch(dial->conn->egress->loop, &dial->tries[i].io);
+		try->used = false;
+		loop_unwatch(dial->conn->egress->loop, try->io);
 		fd_close(&fd);
 	}
 }
@@ -76,8 +78,6 @@ void dial_succeed(struct dial *dial)
 	c->dialled_fn(c, 0);
 }
 
-static void try_ready(struct loop_io *io, uint32_t events);
-
 /* One try; 0 or -errno where it failed at once. */
 static int try_start(struct dial *dial, struct dial_try *try, const struct net_address *address)
 {
@@ -92,19 +92,19 @@ static int try_start(struct dial *dial, struct dial_try *try, const struct net_a
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(fd, (struct sockaddr *)&sa, len) < 0 && errno != EINPROGRESS)
 		return -errno;
-	try->dial = dial;
 	try->address = *address;
-	try->io.ready = try_ready;
-	r = loop_watch(dial->conn->egress->loop, &try->io, fd, EPOLLOUT);
-	if (r == 0)
+	r = loop_watch(dial->conn->egress->loop, try->io, fd, CONN_EVENTS);
+	if (r == 0) {
 		(void)STEAL_FD(fd);
+		try->used = true;
+	}
 	return r;
 }
 
 static struct dial_try *free_try(struct dial *dial)
 {
 	for (size_t i = 0; i < DIAL_TRIES; i++)
-		if (!dial->tries[i].io.events)
+		if (!dial->tries[i].used)
 			return &dial->tries[i];
 	return NULL;
 }
@@ -112,7 +112,7 @@ static struct dial_try *free_try(struct dial *dial)
 static bool any_try(const struct dial *dial)
 {
 	for (size_t i = 0; i < DIAL_TRIES; i++)
-		if (dial->tries[i].io.events)
+		if (dial->tries[i].used)
 			return true;
 	return false;
 }
@@ -145,34 +145,60 @@ static void dial_step(struct loop_timer *timer)
 	dial_next(LOOP_OWNER(timer, struct dial, timer));
 }
 
-static void try_ready(struct loop_io *io, uint32_t events)
+static void try_failed(struct dial_try *try, int error)
 {
-	struct dial_try *try = LOOP_OWNER(io, struct dial_try, io);
+	struct dial *dial = try->dial;
+	int fd = try->io->fd;
+
+	try->used = false;
+	loop_unwatch(dial->conn->egress->loop, try->io);
+	fd_close(&fd);
+	dial->error = -error;
+	loop_timer_stop(dial->conn->egress->loop, &dial->timer);
+	dial_next(dial);
+}
+
+static void try_won(struct dial_try *try)
+{
 	struct dial *dial = try->dial;
 	struct conn *c = dial->conn;
-	int error = 0, fd = io->fd;
-	socklen_t len = sizeof(error);
 
-	(void)events;
-	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-		error = errno;
-	loop_unwatch(c->egress->loop, io);
-	if (error) {
-		fd_close(&fd);
-		dial->error = -error;
-		loop_timer_stop(c->egress->loop, &dial->timer);
-		dial_next(dial);
-		return;
-	}
-	c->upstream = fd;
+	try->used = false;
+	c->upstream = try->io->fd;
 	c->dialled = try->address;
 	c->dialled_port = dial->port;
+	if (try->io != &c->upstream_io || c->egress->config.proxy_host)
+		loop_unwatch(c->egress->loop, try->io);
 	close_tries(dial);
 	loop_timer_stop(c->egress->loop, &dial->timer);
 	if (c->egress->config.proxy_host)
 		proxy_start(dial);
 	else
 		dial_succeed(dial);
+}
+
+static void try_event(struct dial_try *try, uint32_t events)
+{
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	/* A socket that failed says so; one that says nothing else than that it can be written to is connected. */
+	if (events & (EPOLLERR | EPOLLHUP) && getsockopt(try->io->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+		error = errno;
+	if (error)
+		try_failed(try, error);
+	else if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+		try_won(try);
+}
+
+static void first_ready(struct loop_io *io, uint32_t events)
+{
+	try_event(&LOOP_OWNER(io, struct conn, upstream_io)->dial->tries[0], events);
+}
+
+static void other_ready(struct loop_io *io, uint32_t events)
+{
+	try_event(LOOP_OWNER(io, struct dial_try, other), events);
 }
 
 /* ---- what is dialled ---- */
@@ -242,6 +268,12 @@ static void proxy_resolved(void *data, const struct resolve_answer *answer)
 
 static void dial_resolve(struct dial *dial, const char *name, resolve_fn *fn)
 {
+	const struct resolve_answer *known = resolve_known(dial->conn->egress->resolver, name);
+
+	if (known) {
+		fn(dial, known);
+		return;
+	}
 	dial->request = resolve_start(dial->conn->egress->resolver, name, fn, dial);
 	if (!dial->request)
 		dial_fail(dial, -ENOMEM, NET_FAILED, "resolving %s: no memory", name);
@@ -288,6 +320,11 @@ void conn_dial(struct conn *c, conn_dialled_fn *fn)
 	c->dial = dial;
 	dial->conn = c;
 	dial->timer.due = dial_step;
+	for (size_t i = 0; i < DIAL_TRIES; i++)
+		dial->tries[i] =
+			(struct dial_try){ .dial = dial, .io = &dial->tries[i].other, .other.ready = other_ready };
+	dial->tries[0].io = &c->upstream_io;
+	c->upstream_io.ready = first_ready;
 	if (c->egress->config.proxy_host)
 		dial_proxy(dial);
 	else if (c->name)

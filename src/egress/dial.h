@@ -9,7 +9,10 @@ enum { DIAL_TRIES = 8, DIAL_STEP_MS = 2000 };
 
 struct dial_try {
 	struct dial *dial;
-	struct loop_io io; /* events 0: free */
+	bool used;
+	struct loop_io *
+		io; /* of the first the connection's own, so that the one that mostly wins need not be watched anew; else: */
+	struct loop_io other;
 	struct net_address address;
 };
 

@@ -21,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WATCHED = EPOLLIN | EPOLLOUT | EPOLLRDHUP };
-
 static void pump(struct inspect *x);
 
 /* ---- bytes ---- */
@@ -256,12 +254,11 @@ static enum inspect_step begin_upstream(struct inspect *x)
 	SSL *ssl = x->tls ? authority_connect(x->shared->authority, x->name) : NULL;
 	int r = -ENOMEM;
 
+	c->upstream_io.ready = upstream_ready;
 	if (ssl || !x->tls)
 		r = stream_init(&x->upstream, c->upstream, ssl);
-	if (r == 0) {
-		c->upstream_io.ready = upstream_ready;
-		r = loop_watch(c->egress->loop, &c->upstream_io, c->upstream, WATCHED | EPOLLET);
-	}
+	if (r == 0)
+		r = loop_watch(c->egress->loop, &c->upstream_io, c->upstream, CONN_EVENTS);
 	if (r < 0)
 		return inspect_fail(x, 502, "out of memory");
 	x->stage = x->tls ? INSPECT_CONNECT : INSPECT_EXCHANGE;
@@ -580,7 +577,7 @@ int inspect_start(struct conn *c, bool tls)
 	c->resume = resume;
 	c->client_io.ready = client_ready;
 	if (r == 0) /* the first event comes at once: it is writable */
-		r = loop_watch(c->egress->loop, &c->client_io, c->client, WATCHED | EPOLLET);
+		r = loop_watch(c->egress->loop, &c->client_io, c->client, CONN_EVENTS);
 	if (r < 0)
 		inspect_free(c);
 	return r;

@@ -15,8 +15,8 @@ struct loop {
 	bool stop;
 	uint64_t now_us;
 	struct epoll_event batch[LOOP_BATCH];
-	int batch_next, batch_count; /* those after batch_next have not been told yet */
-	struct loop_timer **heap;    /* [1] is due first */
+	int batch_count;          /* what was told has no data any more */
+	struct loop_timer **heap; /* [1] is due first */
 	size_t heap_count, heap_size;
 };
 
@@ -63,9 +63,16 @@ void loop_unwatch(struct loop *loop, struct loop_io *io)
 	if (!io->events)
 		return;
 	(void)epoll_ctl(loop->epoll, EPOLL_CTL_DEL, io->fd, NULL);
+	loop_forget(loop, io);
+}
+
+void loop_forget(struct loop *loop, struct loop_io *io)
+{
+	if (!io->events)
+		return;
 	io->fd = -1;
 	io->events = 0;
-	for (int i = loop->batch_next; i < loop->batch_count; i++)
+	for (int i = 0; i < loop->batch_count; i++)
 		if (loop->batch[i].data.ptr == io)
 			loop->batch[i].data.ptr = NULL;
 }
@@ -194,6 +201,20 @@ static void run_timers(struct loop *loop)
 	}
 }
 
+/* Those that are over come last: who ends has time, and it is more work than most. */
+static void run_batch(struct loop *loop, bool over)
+{
+	for (int i = 0; !loop->stop && i < loop->batch_count; i++) {
+		struct epoll_event *event = &loop->batch[i];
+		struct loop_io *io = event->data.ptr;
+
+		if (!io || !!(event->events & EPOLLHUP) != over)
+			continue;
+		event->data.ptr = NULL;
+		io->ready(io, event->events);
+	}
+}
+
 int loop_run(struct loop *loop)
 {
 	loop->stop = false;
@@ -206,13 +227,8 @@ int loop_run(struct loop *loop)
 		/* Never backwards or still, so that "the next turn" comes. */
 		loop->now_us = now > loop->now_us ? now : loop->now_us + 1;
 		loop->batch_count = n < 0 ? 0 : n;
-		for (loop->batch_next = 0; !loop->stop && loop->batch_next < loop->batch_count;) {
-			struct epoll_event *event = &loop->batch[loop->batch_next++];
-			struct loop_io *io = event->data.ptr;
-
-			if (io)
-				io->ready(io, event->events);
-		}
+		run_batch(loop, false);
+		run_batch(loop, true);
 		loop->batch_count = 0;
 		run_timers(loop);
 	}

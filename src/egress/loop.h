@@ -36,6 +36,9 @@ int loop_watch(struct loop *loop, struct loop_io *io, int fd, uint32_t events);
 /* Before the fd is closed. Also for what is not watched (zeroed). */
 void loop_unwatch(struct loop *loop, struct loop_io *io);
 
+/* The same where the fd is closed at once, and nobody else has it (no dup, no child): the kernel forgets it then by itself. */
+void loop_forget(struct loop *loop, struct loop_io *io);
+
 /* The time when this turn began: good enough for deadlines, and free. */
 uint64_t loop_now(const struct loop *loop);
 /* (Re)sets it. A time that has passed means the next turn, never this one, so that a handler may set itself again without

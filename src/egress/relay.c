@@ -246,8 +246,6 @@ static void upstream_ready(struct loop_io *io, uint32_t events)
 
 void relay_start(struct conn *c)
 {
-	const uint32_t events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | (uint32_t)EPOLLET;
-
 	c->resume = relay_resume;
 	c->relay.again.due = relay_again;
 	c->client_io.ready = client_ready;
@@ -255,8 +253,8 @@ void relay_start(struct conn *c)
 	/* What came before the watch has no edge any more: try. */
 	for (int way = 0; way < 2; way++)
 		c->relay.flow[way].readable = c->relay.flow[way].writable = true;
-	if (loop_watch(c->egress->loop, &c->client_io, c->client, events) < 0 ||
-	    loop_watch(c->egress->loop, &c->upstream_io, c->upstream, events) < 0) {
+	if (loop_watch(c->egress->loop, &c->client_io, c->client, CONN_EVENTS) < 0 ||
+	    loop_watch(c->egress->loop, &c->upstream_io, c->upstream, CONN_EVENTS) < 0) {
 		conn_reset(c, NET_FAILED, "no memory");
 		return;
 	}

@@ -64,7 +64,7 @@ static struct resolve_cached **cache_place(struct resolver *resolver, const char
 	return &resolver->cache[(hash ^ hash >> 16) % CACHE_SIZE];
 }
 
-static const struct resolve_answer *cache_find(struct resolver *resolver, const char *name)
+const struct resolve_answer *resolve_known(struct resolver *resolver, const char *name)
 {
 	const struct resolve_cached *cached = *cache_place(resolver, name);
 
@@ -297,7 +297,6 @@ struct resolve_request *resolve_start(struct resolver *resolver, const char *nam
 {
 	const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct resolve_request *request = calloc(1, sizeof(*request));
-	const struct resolve_answer *known = cache_find(resolver, name);
 
 	if (!request)
 		return NULL;
@@ -310,11 +309,6 @@ struct resolve_request *resolve_start(struct resolver *resolver, const char *nam
 	if (request->next)
 		request->next->prev = request;
 	resolver->requests = request;
-	if (known) {
-		request->answer = *known;
-		(void)loop_timer_set(resolver->loop, &request->tell, 0);
-		return request;
-	}
 	request->joined = is_asked(request);
 	if (request->joined)
 		return request;

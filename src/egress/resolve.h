@@ -23,6 +23,8 @@ typedef void resolve_fn(void *data, const struct resolve_answer *answer);
 /* Reads /etc/resolv.conf; later lookups read /etc/hosts. NULL: *ret_why says it. */
 struct resolver *resolver_new(struct loop *loop, const char **ret_why);
 void resolver_free(struct resolver *resolver); /* nobody is called any more */
+/* An answer that is kept, valid until the loop goes on; NULL: it has to be asked for. */
+const struct resolve_answer *resolve_known(struct resolver *resolver, const char *name);
 /* Calls fn once, never from within; NULL: no memory. */
 struct resolve_request *resolve_start(struct resolver *resolver, const char *name, resolve_fn *fn, void *data);
 /* fn will not be called. NULL is fine. */

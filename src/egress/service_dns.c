@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,6 +251,9 @@ int dns_service_start(struct egress *egress, int fd, bool tcp, struct dns_servic
 	service->rest.due = tcp_rested;
 	if (fd >= 0 && !tcp && setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) < 0)
 		r = -errno;
+	/* Several questions at once get several answers, none of which waits for an acknowledgement of the one before. Accepted sockets inherit it. */
+	if (fd >= 0 && tcp)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (fd >= 0 && r == 0)
 		r = loop_watch(egress->loop, &service->io, fd, EPOLLIN);
 	if (r < 0)

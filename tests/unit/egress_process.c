@@ -261,6 +261,42 @@ static int flood(int count)
 	return refused;
 }
 
+/* Several questions at once, by a client that takes its time with acknowledging: the milliseconds until all are answered, or -1. */
+static double ask_at_once(void)
+{
+	enum { QUESTIONS = 4 };
+	static const uint8_t question[] = "\0\x20\x12\x34\1\0\0\1\0\0\0\0\0\0\6public\7example\0\0\1\0"; /* and a 1 */
+	uint8_t all[QUESTIONS * sizeof(question)], answers[1024];
+	const struct timeval patience = { .tv_sec = 2 };
+	const int off = 0;
+	auto_close int fd = world_connect("127.0.0.1", world.dns_tcp);
+	double from = world_time();
+	size_t have = 0, count = 0;
+
+	for (size_t i = 0; i < QUESTIONS; i++) {
+		memcpy(all + i * sizeof(question), question, sizeof(question));
+		all[(i + 1) * sizeof(question) - 1] = 1;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
+	if (send(fd, all, sizeof(all), MSG_NOSIGNAL) != (ssize_t)sizeof(all))
+		return -1;
+	while (count < QUESTIONS) {
+		ssize_t n = recv(fd, answers + have, sizeof(answers) - have, 0);
+
+		if (n <= 0)
+			return -1;
+		have += (size_t)n;
+		count = 0;
+		for (size_t at = 0; at + 2 <= have; count++) {
+			at += 2 + ((size_t)answers[at] << 8 | answers[at + 1]);
+			if (at > have)
+				break;
+		}
+	}
+	return (world_time() - from) * 1000;
+}
+
 static void test_dns(int log)
 {
 	static const char *const rules[] = { "public.example/tcp", "*.wild.example/tcp", NULL };
@@ -268,6 +304,7 @@ static void test_dns(int log)
 	struct net_event event;
 	uint32_t first, again;
 	int rcode, refused;
+	double best = -1;
 
 	world_config(&config);
 	start(&config, rules);
@@ -277,6 +314,13 @@ static void test_dns(int log)
 	is_str(event.host, "public.example", "with the name");
 	again = world_ask(&world, "PUBLIC.eXample", 1, true, &rcode);
 	is_num(again, first, "the same over TCP and in capitals");
+	for (int i = 0; i < 5; i++) {
+		double ms = ask_at_once();
+
+		best = ms >= 0 && (best < 0 || ms < best) ? ms : best;
+	}
+	ok(best >= 0 && best < 30, "of several questions none waits for the acknowledgement of another (%.1f ms)",
+	   best);
 	ok(world_ask(&world, "public.example", 28, false, &rcode) == 0 && rcode == 0, "no AAAA, but the name is there");
 	ok(world_ask(&world, "public.example", 16, false, &rcode) == 0 && rcode == 0, "no TXT either");
 	ok(world_ask(&world, "a.b.wild.example", 1, false, &rcode) != 0, "a name below a wildcard");
