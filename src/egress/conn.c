@@ -251,6 +251,7 @@ static void client_ready(struct loop_io *io, uint32_t events)
 {
 	struct conn *c = LOOP_OWNER(io, struct conn, client_io);
 
+	c->seen[CONN_UP] |= events;
 	if (c->stage == CONN_HELLO) {
 		if (handshake_begin(c))
 			dial_stage(c);
@@ -271,6 +272,32 @@ static void engine_stage(struct conn *c)
 		conn_reset(c, NET_FAILED, r == -ENOSYS ? "requests cannot be inspected" : strerror(-r));
 }
 
+static void decide(struct conn *c);
+
+static void decide_again(struct loop_timer *timer)
+{
+	struct conn *c = LOOP_OWNER(timer, struct conn, timer);
+
+	timer->due = conn_due;
+	(void)loop_timer_in(c->egress->loop, timer, c->egress->config.connect_timeout_ms);
+	decide(c);
+}
+
+static void one_too_many(struct conn *c)
+{
+	struct egress *egress = c->egress;
+
+	/* The box may have closed another before, of which this process hears in the same turn. */
+	if (!c->waited) {
+		c->waited = true;
+		c->timer.due = decide_again;
+		(void)loop_timer_set(egress->loop, &c->timer, 0);
+		return;
+	}
+	c->allow = "a larger network.connections";
+	conn_refuse(c, "more than %llu connections at once", (unsigned long long)egress->config.connections);
+}
+
 static void decide(struct conn *c)
 {
 	struct egress *egress = c->egress;
@@ -286,8 +313,7 @@ static void decide(struct conn *c)
 		c->match.n = 0;
 		conn_refuse(c, "%s", c->reason);
 	} else if (egress->config.connections && egress->conn_count > egress->config.connections) {
-		c->allow = "a larger network.connections";
-		conn_refuse(c, "more than %llu connections at once", (unsigned long long)egress->config.connections);
+		one_too_many(c);
 	} else if (total_used_up(egress)) {
 		c->allow = "a larger network.download_total or network.upload_total";
 		conn_refuse(c, "a total of the policy is used up");

@@ -56,13 +56,15 @@ struct conn {
 	void (*resume)(struct conn *c, enum conn_way way);
 	struct bucket_wait wait[2];
 
-	struct handshake handshake;     /* of TLS that is not looked into */
-	struct relay relay;             /* stage CONN_RELAY */
-	void *engine;                   /* the engine's own; it is asked to free it while the stage is CONN_ENGINE */
-	char reason[160];               /* why a dial failed; also for the event */
+	uint32_t seen[2];           /* events by enum conn_way of the source, since each was watched for CONN_EVENTS */
+	struct handshake handshake; /* of TLS that is not looked into */
+	struct relay relay;         /* stage CONN_RELAY */
+	void *engine;               /* the engine's own; it is asked to free it while the stage is CONN_ENGINE */
+	char reason[160];           /* why a dial failed; also for the event */
 	enum net_event_decision failed; /* what kind of failure that was: NET_REFUSED (by address) or NET_FAILED */
 	const char *allow; /* for the event: what would have allowed it, where that is no rule for the place */
 	bool connected;    /* the idle timeout counts */
+	bool waited;       /* a turn, for others to end */
 };
 
 /* A connection that a listener accepted, with TCP_NODELAY; takes the fd. `port` is the listener's. */

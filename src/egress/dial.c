@@ -158,12 +158,13 @@ static void try_failed(struct dial_try *try, int error)
 	dial_next(dial);
 }
 
-static void try_won(struct dial_try *try)
+static void try_won(struct dial_try *try, uint32_t events)
 {
 	struct dial *dial = try->dial;
 	struct conn *c = dial->conn;
 
 	try->used = false;
+	c->seen[CONN_DOWN] = events;
 	c->upstream = try->io->fd;
 	c->dialled = try->address;
 	c->dialled_port = dial->port;
@@ -188,7 +189,7 @@ static void try_event(struct dial_try *try, uint32_t events)
 	if (error)
 		try_failed(try, error);
 	else if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
-		try_won(try);
+		try_won(try, events);
 }
 
 static void first_ready(struct loop_io *io, uint32_t events)

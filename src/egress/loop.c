@@ -201,14 +201,21 @@ static void run_timers(struct loop *loop)
 	}
 }
 
-/* Those that are over come last: who ends has time, and it is more work than most. */
-static void run_batch(struct loop *loop, bool over)
+enum urgency { URGENT, ENDING, OVER, URGENCIES };
+
+static enum urgency urgency_of(uint32_t events)
+{
+	return events & EPOLLHUP ? OVER : events & EPOLLRDHUP ? ENDING : URGENT;
+}
+
+/* Those that end come behind those that begin or go on, and those that are over come last: they have time, and are more work than most. */
+static void run_batch(struct loop *loop, enum urgency urgency)
 {
 	for (int i = 0; !loop->stop && i < loop->batch_count; i++) {
 		struct epoll_event *event = &loop->batch[i];
 		struct loop_io *io = event->data.ptr;
 
-		if (!io || !!(event->events & EPOLLHUP) != over)
+		if (!io || urgency_of(event->events) != urgency)
 			continue;
 		event->data.ptr = NULL;
 		io->ready(io, event->events);
@@ -227,8 +234,8 @@ int loop_run(struct loop *loop)
 		/* Never backwards or still, so that "the next turn" comes. */
 		loop->now_us = now > loop->now_us ? now : loop->now_us + 1;
 		loop->batch_count = n < 0 ? 0 : n;
-		run_batch(loop, false);
-		run_batch(loop, true);
+		for (int urgency = URGENT; urgency < URGENCIES; urgency++)
+			run_batch(loop, (enum urgency)urgency);
 		loop->batch_count = 0;
 		run_timers(loop);
 	}

@@ -250,9 +250,13 @@ void relay_start(struct conn *c)
 	c->relay.again.due = relay_again;
 	c->client_io.ready = client_ready;
 	c->upstream_io.ready = upstream_ready;
-	/* What came before the watch has no edge any more: try. */
-	for (int way = 0; way < 2; way++)
-		c->relay.flow[way].readable = c->relay.flow[way].writable = true;
+	/* What came before the watch has no edge any more: try; where it was watched since it was opened, what came is known. */
+	for (int way = 0; way < 2; way++) {
+		const struct loop_io *io = way == CONN_UP ? &c->client_io : &c->upstream_io;
+
+		c->relay.flow[way].writable = true;
+		c->relay.flow[way].readable = io->events != CONN_EVENTS || c->seen[way] & ~(uint32_t)EPOLLOUT;
+	}
 	if (loop_watch(c->egress->loop, &c->client_io, c->client, CONN_EVENTS) < 0 ||
 	    loop_watch(c->egress->loop, &c->upstream_io, c->upstream, CONN_EVENTS) < 0) {
 		conn_reset(c, NET_FAILED, "no memory");

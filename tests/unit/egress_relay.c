@@ -277,6 +277,28 @@ static void test_limits(void)
 	stop();
 }
 
+/* As many as are allowed, again and again: one that has ended does not stand in the way of the next. */
+static void test_next(void)
+{
+	enum { ROUNDS = 300 };
+	struct net_config config;
+	int client, far, good = 0;
+
+	world_config(&config);
+	config.connections = 1;
+	start(&config);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (!pair(&client, &far))
+			break;
+		close(far);
+		if (world_read(client) == 'E')
+			good++;
+		close(client);
+	}
+	is_num((uint64_t)good, ROUNDS, "one connection at a time, one right after the other");
+	stop();
+}
+
 static void test_refused(void)
 {
 	struct net_config config;
@@ -327,6 +349,7 @@ int main(void)
 	test_reset();
 	test_refused();
 	test_limits();
+	test_next();
 	test_backpressure();
 	test_rate();
 	return done_testing();
