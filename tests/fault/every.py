@@ -50,7 +50,7 @@ def say(good, name, why=""):
     count += 1
     failed += not good
     print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
-    for line in str(why).splitlines()[:60] if not good else []:
+    for line in (why if isinstance(why, list) else str(why).splitlines())[:60] if not good else []:
         print(f"# {line}")
 
 
@@ -103,6 +103,12 @@ def world(seen):
     return [*(result.get("stdout") or "").splitlines(), *seen["limits"], json.dumps(result.get("isolation"))]
 
 
+def difference(baseline, seen):
+    """What one world has and the other has not, but for what may differ."""
+    changes = [f"-{x}" for x in world(baseline) if x not in world(seen)] + [f"+{x}" for x in world(seen) if x not in world(baseline)]
+    return [x for x in changes if not any(h.match(x) for h in HARMLESS)]
+
+
 def places():
     listing = f"{WORK}/list"
     baseline = run("baseline", "--list", listing)
@@ -135,13 +141,11 @@ def judge_failure(baseline, place, number):
     if not seen["fired"]:
         return None
     if seen["started"] and result.get("status") == "success":
-        difference = [f"-{x}" for x in world(baseline) if x not in world(seen)] + \
-                     [f"+{x}" for x in world(seen) if x not in world(baseline)]
-        if any(x.startswith("+mount /project/.git ro") for x in difference):  # the whole of it instead of a part
-            difference = [x for x in difference if "mount /project/.git" not in x]
-        difference = [x for x in difference if not any(h.match(x) for h in HARMLESS)]
-        if difference:
-            problems.append("the payload ran in another world:\n" + "\n".join(difference))
+        other = difference(baseline, seen)
+        if any(x.startswith("+mount /project/.git ro") for x in other):  # the whole of it instead of a part
+            other = [x for x in other if "mount /project/.git" not in x]
+        if other:
+            problems.append("the payload ran in another world:\n" + "\n".join(other))
     elif not seen["started"]:
         error = result.get("error") or {}
         if seen["status"] == "0":
@@ -195,8 +199,8 @@ def main():
     baseline, chosen = places()
     again = run("again")
     say(baseline["status"] == "0" and baseline["started"] and baseline["left"] == "0", "control: a run without failures", baseline)
-    say(len(world(baseline)) > 50 and world(baseline) == world(again), "control: its world is the same twice",
-        set(world(baseline)) ^ set(world(again)))
+    other = difference(baseline, again)
+    say(len(world(baseline)) > 50 and not other, "control: its world is the same twice", other)
     say(not left_on_host([*baseline["pids"].values(), *again["pids"].values()]), "control: and leaves nothing")
     if MODE == "fail":
         for number in (errno.ENOMEM, errno.EPERM, errno.EINVAL) if FULL else (errno.EPERM,):
