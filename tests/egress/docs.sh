@@ -27,8 +27,16 @@ network:
     - {host: api.example.com, ports: [443], methods: [POST], paths: [/v1/jobs]}
 END
 cat >"$WORK/compare.py" <<'END'
-import re, subprocess, sys
+import json, re, subprocess, sys
 text = open(sys.argv[1]).read()
+def in_order(got):
+    """On a busy machine a connection's end is told late, behind what began after it."""
+    try:
+        result = json.loads(got)
+        result["network"].sort(key=lambda event: event["time"])
+    except (ValueError, KeyError, TypeError):
+        return got
+    return json.dumps(result, indent=2, ensure_ascii=False) + "\n"
 for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.S | re.M):
     for example in re.split(r"^\$ ", block, flags=re.M)[1:]:
         command, _, want = example.partition("\n")
@@ -38,7 +46,7 @@ for block in re.findall(r"^```\n(\$ .*?)^```$", text, re.S | re.M):
         ran = subprocess.run(["bash", "-c", command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
         got = ran.stdout if ran.stdout.endswith("\n") or not ran.stdout else ran.stdout + "\n"
         got = re.sub(r' *"reason": "reset by the box",\n', "", got)  # whether curl waits for a server's goodbye is a matter of moments
-        good = re.fullmatch(pattern, got)
+        good = re.fullmatch(pattern, in_order(got))
         print("good" if good else "bad", command)
         if not good:
             print("".join("# " + line + "\n" for line in got.splitlines()), end="")
