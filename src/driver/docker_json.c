@@ -165,7 +165,7 @@ static int add_link(json_t *host, json_t *mounts, const struct spec *s, const st
 	const struct spec_mount socket = { .source = s->link, .dest = dest };
 	const char *const rights[] = { ENGINE_LINK_RIGHTS };
 	json_t *list = json_array();
-	int r = dest ? add_mount(mounts, &socket, false) : -1;
+	int r = dest ? add_mount(mounts, &socket, ways) : -1;
 
 	for (size_t i = 0; i < ARRAY_LEN(rights); i++)
 		r |= json_array_append_new(list, json_string(rights[i]));
