@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 enum {
-	END_MS = 1000,           /* for telling the rest */
+	END_MS = 5000,           /* for telling the rest, which thousands of connections on a busy host take */
 	EGRESS_ID = 0x61000000u, /* plus the keeper's pid: nobody else on the host has this id */
 };
 
