@@ -32,6 +32,8 @@
 enum {
 	REMOVE_TRIES = 20,
 	REMOVE_MS = 500,
+	PAUSE_TRIES = 4,
+	PAUSE_NAP_US = 100000,
 	SWEEP_MS = 20000,         /* without an answer to it there may still be one to what matters */
 	PODMAN_PROCESSES = 32768, /* what its service leaves itself */
 };
@@ -411,9 +413,20 @@ static int post(struct docker *k, const char *verb, struct cordon_error *err)
 	return docker_do(&k->api, "POST", path, NULL, NULL, verb, err);
 }
 
+/* On a busy host a runtime gives up on who is just forking, and would not the next moment. */
 static int docker_pause(struct driver *d, struct cordon_error *err)
 {
-	return post(d->state, "pause", err);
+	for (int tries = 1;; tries++) {
+		struct cordon_error why = { 0 };
+
+		if (post(d->state, "pause", &why) == 0)
+			return 0;
+		if (tries == PAUSE_TRIES || !strstr(why.message, "unable to freeze")) {
+			*err = why;
+			return -1;
+		}
+		usleep(PAUSE_NAP_US);
+	}
 }
 
 static int docker_resume(struct driver *d, struct cordon_error *err)

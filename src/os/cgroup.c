@@ -27,8 +27,9 @@ enum {
 	PATH_SIZE = 256 + OWNER_NAME_MAX + 1,
 	REMOVE_US = 1000000,
 	PROCS_MAX = 1 << 20,
-	MOVE_PASSES = 64,
-	NAP_US = 2000
+	MOVE_PASSES = 64, /* of which so many at once, the others after a nap */
+	MOVE_QUICKLY = 16,
+	MOVE_NAP_US = 2000,
 };
 
 static void group_path(char buf[PATH_SIZE], const struct cgroup_host *host, int tree, const char *name)
@@ -195,24 +196,25 @@ static int move_all(int from, int to)
 	return moved;
 }
 
-/* A child that is forked meanwhile appears where its parent was: the next pass finds it. 0, -errno, or how many the last pass still found. */
-static int move_until_still(int from, int to, useconds_t nap_us)
+/* A child that is forked meanwhile appears where its parent was: the next pass finds it. Who is ending is listed and cannot be moved until it had a
+ * processor to end on, which on a busy host takes a while: hence the naps. 0, -errno, or how many the last pass still found. */
+static int move_until_still(int from, int to)
 {
 	int moved = 1;
 
 	for (int pass = 0; moved > 0 && pass < MOVE_PASSES; pass++) {
-		if (pass && nap_us)
-			usleep(nap_us);
+		if (pass >= MOVE_QUICKLY)
+			usleep(MOVE_NAP_US);
 		moved = move_all(from, to);
 	}
 	return moved;
 }
 
-/* A process that forks the next one and ends is always gone when it is its turn: then nobody forks for a moment. One that is ending is listed
- * and cannot be moved until it had a processor to end on, which on a busy host takes a while: hence the naps. */
+/* A process that forks the next one and ends is always gone when it is its turn: then nobody forks for a moment. Only then: to everybody else a
+ * fork that fails is a limit. */
 static int move_everybody(const struct cgroup *cg, int to)
 {
-	int moved = move_until_still(cg->dir[CG_MEMORY], to, 0), r;
+	int moved = move_until_still(cg->dir[CG_MEMORY], to), r;
 	char max[32];
 
 	if (moved <= 0 || cg->dir[CG_PIDS] < 0 || fd_read_file_at(cg->dir[CG_PIDS], "pids.max", max, sizeof(max)) <= 0)
@@ -220,7 +222,7 @@ static int move_everybody(const struct cgroup *cg, int to)
 	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", "0");
 	if (r < 0)
 		return r;
-	moved = move_until_still(cg->dir[CG_MEMORY], to, NAP_US);
+	moved = move_until_still(cg->dir[CG_MEMORY], to);
 	r = fd_write_file_at(cg->dir[CG_PIDS], "pids.max", max);
 	return r < 0 ? r : moved;
 }
