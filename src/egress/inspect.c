@@ -479,7 +479,7 @@ static enum inspect_step step(struct inspect *x)
 	return STEP_IDLE;
 }
 
-/* Who waits, waits without buffers: there may be a thousand of them. */
+/* Who waits, waits without buffers: there may be a thousand of them. In the middle of a body it is a moment only. */
 static void rest(struct inspect *x)
 {
 	struct buffer *const buffers[] = { &x->client_in, &x->client_out, &x->upstream_in, &x->upstream_out };
@@ -503,7 +503,7 @@ static void pump(struct inspect *x)
 	}
 	if (r == STEP_MORE)
 		loop_timer_set(x->conn->egress->loop, &x->again, loop_now(x->conn->egress->loop));
-	else if (r == STEP_IDLE)
+	else if (r == STEP_IDLE && x->stage != INSPECT_EXCHANGE && x->stage != INSPECT_RAW)
 		rest(x);
 }
 
