@@ -479,7 +479,13 @@ static enum inspect_step step(struct inspect *x)
 	return STEP_IDLE;
 }
 
-/* Who waits, waits without buffers: there may be a thousand of them. In the middle of a body it is a moment only. */
+/* Who waits there waits for a moment only. */
+static bool in_body(const struct inspect *x)
+{
+	return x->stage == INSPECT_EXCHANGE && x->response.begun && !x->response.done;
+}
+
+/* Who waits, waits without buffers: there may be a thousand of them. */
 static void rest(struct inspect *x)
 {
 	struct buffer *const buffers[] = { &x->client_in, &x->client_out, &x->upstream_in, &x->upstream_out };
@@ -503,7 +509,7 @@ static void pump(struct inspect *x)
 	}
 	if (r == STEP_MORE)
 		loop_timer_set(x->conn->egress->loop, &x->again, loop_now(x->conn->egress->loop));
-	else if (r == STEP_IDLE && x->stage != INSPECT_EXCHANGE && x->stage != INSPECT_RAW)
+	else if (r == STEP_IDLE && !in_body(x))
 		rest(x);
 }
 
