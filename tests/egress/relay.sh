@@ -104,7 +104,7 @@ says end '^[0-9]+ end$' "control: one that just ends"
 # ---- very much ----
 # More than 32 bits count, once: it takes its time on a busy machine.
 much=1000000000
-[ "$ME" = root ] && much=5000000000
+[ "$ME" = root ] && much=10000000000
 [ "${CORDON_FULL:-0}" = 1 ] && much=10000000000
 got=$(timeout -k 5 300 "${UNCAP[@]}" "$CORDON" run --timeout 5m --cpu-time 5m --allow api.example.com:8080/tcp -- \
 	bash -c "curl -sS -m 290 'http://api.example.com:8080/big?n=$much' | wc -c")
