@@ -76,8 +76,6 @@ static enum inspect_step flush(struct inspect *x, struct stream *s, struct buffe
 	n = conn_quota(x->conn, way, b->len);
 	if (!n)
 		return STEP_IDLE;
-	if (n < s->least && s->least <= b->len)
-		n = s->least;
 	done = stream_write(s, buffer_data(b), n);
 	if (done == -EAGAIN)
 		return STEP_IDLE;
@@ -89,23 +87,27 @@ static enum inspect_step flush(struct inspect *x, struct stream *s, struct buffe
 	return conn_moved(x->conn, way, (size_t)done) ? STEP_MORE : STEP_GONE;
 }
 
-/* Reads what has room below max. 1: something came; 0: nothing now; -errno, or -ENODATA at the end. */
+/* Reads what has room below max: over TLS record by record, for as long as there are any, so that they leave together, too.
+ * 1: something came; 0: nothing now; -errno, or -ENODATA at the end. */
 static ssize_t fill(struct inspect *x, struct stream *s, struct buffer *b, size_t max)
 {
-	size_t room = b->len < max ? max - b->len : 0;
+	size_t before = b->len, room;
+	ssize_t n = -EAGAIN;
 	char *to;
-	ssize_t n;
 
-	if (!room || !s->readable)
-		return 0;
-	if (s->ssl && room > INSPECT_READ)
-		room = INSPECT_READ;
-	to = buffer_room(b, room);
-	if (!to)
-		return -ENOMEM;
-	n = stream_read(s, to, room);
-	if (n > 0) {
+	while (s->readable && b->len < max) {
+		room = max - b->len;
+		if (s->ssl && room > INSPECT_READ)
+			room = INSPECT_READ;
+		to = buffer_room(b, room);
+		n = to ? stream_read(s, to, room) : -ENOMEM;
+		if (n <= 0)
+			break;
 		b->len += (size_t)n;
+		if (!s->ssl)
+			break;
+	}
+	if (b->len > before) {
 		conn_touch(x->conn);
 		return 1;
 	}
@@ -157,7 +159,7 @@ static enum inspect_step step_end(struct inspect *x)
 		return r;
 	if (error)
 		return finish(x, x->decision, x->reason);
-	if (x->client_out.len)
+	if (x->client_out.len || x->client.sealed)
 		return STEP_IDLE;
 	if (!x->response.truncated && stream_shut(&x->client) == -EAGAIN)
 		return STEP_IDLE;
@@ -501,6 +503,8 @@ static void pump(struct inspect *x)
 {
 	enum inspect_step r = STEP_MORE;
 
+	stream_flush(&x->client);
+	stream_flush(&x->upstream);
 	for (int turn = 0; r == STEP_MORE && turn < INSPECT_TURNS; turn++) {
 		r = step(x);
 		if (r != STEP_GONE && (x->client_in.failed || x->client_out.failed || x->upstream_in.failed ||

@@ -11,7 +11,7 @@
 
 enum {
 	INSPECT_READ = 16384,       /* at once: a TLS record */
-	INSPECT_BUFFER = 32768,     /* of a body, per buffer */
+	INSPECT_BUFFER = 65536,     /* of a body, per buffer */
 	INSPECT_HEAD_MOST = 131072, /* of a head as it is sent */
 	INSPECT_PATH = 4096,        /* of a path that rules look at */
 	INSPECT_DRAIN = 1 << 20,    /* of what nobody reads after a refusal */

@@ -64,6 +64,12 @@ void stream_tls_rest(struct stream *s)
 	(void)s;
 }
 
+int stream_tls_push(struct stream *s)
+{
+	(void)s;
+	return -EPROTO;
+}
+
 int stream_tls_handshake(struct stream *s, bool *by_read, bool *by_write)
 {
 	return stream_tls_shut(s, by_read, by_write);

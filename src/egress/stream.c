@@ -101,9 +101,14 @@ int stream_handshake(struct stream *s)
 ssize_t stream_read(struct stream *s, void *data, size_t len)
 {
 	bool by_read = false, by_write = false;
-	ssize_t n = s->ssl ? stream_tls_read(s, data, len, &by_read, &by_write) : stream_socket_read(s, data, len);
+	ssize_t n;
 
+	if (s->broken)
+		return s->broken;
+	n = s->ssl ? stream_tls_read(s, data, len, &by_read, &by_write) : stream_socket_read(s, data, len);
 	note_read(s, n, by_write);
+	if (s->ssl && n < 0 && n != -EAGAIN)
+		s->broken = n;
 	return n;
 }
 
@@ -113,7 +118,15 @@ ssize_t stream_write(struct stream *s, const void *data, size_t len)
 	ssize_t n = s->ssl ? stream_tls_write(s, data, len, &by_read, &by_write) : stream_socket_write(s, data, len);
 
 	note_write(s, n, by_read);
+	if (s->sealed)
+		s->writable = false;
 	return n;
+}
+
+void stream_flush(struct stream *s)
+{
+	if (s->sealed && s->writable)
+		note_write(s, stream_tls_push(s), false);
 }
 
 void stream_rest(struct stream *s)
@@ -130,6 +143,8 @@ int stream_shut(struct stream *s)
 	if (s->shut)
 		return 0;
 	if (s->ssl && s->handshaken) {
+		if (s->sealed && !s->writable)
+			return -EAGAIN;
 		r = stream_tls_shut(s, &by_read, &by_write);
 		note_write(s, r, by_read);
 		if (r == -EAGAIN)

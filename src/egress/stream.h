@@ -21,7 +21,9 @@ struct stream {
 	bool readable, writable;
 	bool read_by_write, write_by_read; /* what the last -EAGAIN waits for */
 	bool handshaken, shut;
-	size_t least; /* TLS holds a record of so many bytes that the socket did not take: the next write must be no shorter */
+	bool sealing;
+	ssize_t broken;        /* what reading TLS failed with, which it says once */
+	struct sealed *sealed; /* what was written, as TLS, and the socket has not taken yet: see stream_flush() */
 };
 
 /* Takes ssl (or NULL), also on failure. The struct must stay where it is. 0 or -ENOMEM. */
@@ -31,7 +33,10 @@ void stream_done(struct stream *s);
 void stream_ready(struct stream *s, uint32_t epoll_events);
 int stream_handshake(struct stream *s); /* 0, -EAGAIN, -EPROTO (see authority_explain()) or another -errno */
 ssize_t stream_read(struct stream *s, void *data, size_t len);
+/* Over TLS, what it took may still be here (sealed): then nothing more is taken before it has gone. */
 ssize_t stream_write(struct stream *s, const void *data, size_t len);
+/* Sends what is still here, as far as the socket takes it. A broken one is found by the next read or write. */
+void stream_flush(struct stream *s);
 /* Nothing is under way: gives back the buffers that TLS holds for more. */
 void stream_rest(struct stream *s);
 /* No more bytes from here: close_notify where it is TLS, and the socket's write side. 0 (also where it could not be said), or -EAGAIN. */

@@ -1,11 +1,73 @@
 /*
- * The TLS of streams: see stream_tls.h. It sits on a BIO of our own, because the library's raises SIGPIPE. Runs in the egress process.
+ * The TLS of streams: see stream_tls.h. It sits on a BIO of our own, because the library's raises SIGPIPE and asks the socket once for every
+ * record. What is written is sealed into one block first, several records of it, and the block is sent with one call: a call for each costs the
+ * kernel more than their encryption. What the socket does not take stays with the stream, and goes before everything else.
+ *
+ * Runs in the egress process.
  */
 #include "egress/stream_tls.h"
+
+#include "base/str.h"
 
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	RECORD_MAX = SSL3_RT_MAX_PLAIN_LENGTH + 2048, /* sealed, and a change of keys before it */
+	SEALED_MAX = 4 * RECORD_MAX,
+};
+
+struct sealed {
+	size_t at, len; /* sent so far, and of how many */
+	char data[SEALED_MAX];
+};
+
+static struct sealed *spare; /* of whoever needed one last */
+
+static struct sealed *sealed_new(void)
+{
+	struct sealed *sealed = spare ? STEAL(spare) : malloc(sizeof(*sealed));
+
+	if (sealed)
+		sealed->at = sealed->len = 0;
+	return sealed;
+}
+
+static void sealed_free(struct sealed *sealed)
+{
+	if (!spare)
+		spare = sealed;
+	else
+		free(sealed);
+}
+
+static ssize_t sealed_add(struct sealed *sealed, const char *data, size_t len)
+{
+	if (len > SEALED_MAX - sealed->len)
+		return -ENOBUFS; /* RECORD_MAX is wrong */
+	memcpy(sealed->data + sealed->len, data, len);
+	sealed->len += len;
+	return (ssize_t)len;
+}
+
+int stream_tls_push(struct stream *s)
+{
+	struct sealed *sealed = s->sealed;
+
+	while (sealed && sealed->at < sealed->len) {
+		ssize_t n = stream_socket_write(s, sealed->data + sealed->at, sealed->len - sealed->at);
+
+		if (n < 0)
+			return (int)n;
+		sealed->at += (size_t)n;
+	}
+	if (sealed)
+		sealed_free(STEAL(s->sealed));
+	return 0;
+}
 
 static int bio_read(BIO *bio, char *data, size_t len, size_t *ret_len)
 {
@@ -26,8 +88,14 @@ static int bio_read(BIO *bio, char *data, size_t len, size_t *ret_len)
 static int bio_write(BIO *bio, const char *data, size_t len, size_t *ret_len)
 {
 	struct stream *s = BIO_get_data(bio);
-	ssize_t n = stream_socket_write(s, data, len);
+	ssize_t n;
 
+	if (s->sealing) {
+		n = sealed_add(s->sealed, data, len);
+	} else {
+		n = stream_tls_push(s);
+		n = n < 0 ? n : stream_socket_write(s, data, len);
+	}
 	BIO_clear_retry_flags(bio);
 	*ret_len = n > 0 ? (size_t)n : 0;
 	if (n == -EAGAIN)
@@ -109,6 +177,8 @@ void stream_tls_done(struct stream *s)
 {
 	SSL_free(s->ssl);
 	s->ssl = NULL;
+	if (s->sealed)
+		sealed_free(STEAL(s->sealed));
 }
 
 static void begin(void)
@@ -136,17 +206,41 @@ ssize_t stream_tls_read(struct stream *s, void *data, size_t len, bool *by_read,
 	return r == 1 ? (ssize_t)done : ssl_failure(s->ssl, r, by_read, by_write);
 }
 
-ssize_t stream_tls_write(struct stream *s, const void *data, size_t len, bool *by_read, bool *by_write)
+/* As many records as fit, of which none waits for the socket. */
+static ssize_t seal(struct stream *s, const char *data, size_t len, bool *by_read, bool *by_write)
 {
-	size_t done = 0;
+	size_t all = 0, done = 0;
 	ssize_t n;
 	int r;
 
 	begin();
-	r = SSL_write_ex(s->ssl, data, len, &done);
-	n = r == 1 ? (ssize_t)done : ssl_failure(s->ssl, r, by_read, by_write);
-	s->least = n != -EAGAIN ? 0 : len < SSL3_RT_MAX_PLAIN_LENGTH ? len : SSL3_RT_MAX_PLAIN_LENGTH;
-	return n == 0 && r != 1 ? -EPIPE : n;
+	s->sealing = true;
+	do {
+		r = SSL_write_ex(s->ssl, data + all, len - all, &done);
+		all += r == 1 ? done : 0;
+	} while (r == 1 && all < len && s->sealed->len + RECORD_MAX <= SEALED_MAX);
+	s->sealing = false;
+	if (all)
+		return (ssize_t)all;
+	n = ssl_failure(s->ssl, r, by_read, by_write);
+	return n ? n : -EPIPE;
+}
+
+ssize_t stream_tls_write(struct stream *s, const void *data, size_t len, bool *by_read, bool *by_write)
+{
+	ssize_t n, r = stream_tls_push(s);
+
+	if (r == 0) {
+		s->sealed = sealed_new();
+		if (!s->sealed)
+			return -ENOMEM;
+		n = seal(s, data, len, by_read, by_write);
+		r = stream_tls_push(s);
+		if (r == 0 || r == -EAGAIN)
+			return n;
+	}
+	*by_write = r == -EAGAIN;
+	return r;
 }
 
 /* Most of it OpenSSL gives back itself (SSL_MODE_RELEASE_BUFFERS); what it took in order to answer the server's tickets, and had nothing to answer, it

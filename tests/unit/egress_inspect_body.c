@@ -155,12 +155,94 @@ static void test_behind_body(bool tls)
 	free(data);
 }
 
+/* What has been encrypted and waits for a slow reader: it goes out, whatever the connection does by then. */
+static void test_slow_reader(bool last)
+{
+	enum { SIZE = 60000 };
+	const char *how = last ? "the last response" : "a response", *body;
+	char data[SIZE], head[128];
+	struct inspect *x;
+	int small = 4096;
+
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (char)('a' + i % 23);
+	rules_plain();
+	world_open();
+	box_connect(true);
+	settle();
+	x = w.egress.conns->engine;
+	setsockopt(w.egress.conns->client, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(w.box.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	SSL_key_update(w.box.stream.ssl, SSL_KEY_UPDATE_REQUESTED);
+	say(&w.box, "GET /v1/a HTTP/1.1\r\n" HOST "\r\n");
+	until(&w.server, "\r\n\r\n");
+	w.box.deaf = true;
+	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n",
+		 last ? "Connection: close\r\n" : "", SIZE);
+	say(&w.server, head);
+	say_bytes(&w.server, data, SIZE);
+	for (int i = 0; i < 200 && x->stage == INSPECT_EXCHANGE; i++)
+		turn();
+	ok(x->client.sealed && x->stage == (last ? INSPECT_END : INSPECT_HEAD), "control: %s waits for who reads it",
+	   how);
+	w.box.deaf = false;
+	for (int i = 0; i < 1000 && w.box.len < SIZE + strlen(head); i++)
+		turn();
+	body = memmem(w.box.got, w.box.len, "\r\n\r\n", 4);
+	ok(body && w.box.len - (size_t)(body + 4 - w.box.got) == SIZE && is_pattern(body + 4, SIZE), "%s comes whole",
+	   how);
+	if (last) {
+		ok(until_over(&w.box) && w.box.status == 0, "%s: and its end is said", how);
+	} else {
+		ok(!x->client.sealed, "%s: then nothing waits", how);
+		forget(&w.box);
+		forget(&w.server);
+		say(&w.box, "GET /v1/b HTTP/1.1\r\n" HOST "\r\n");
+		until(&w.server, "\r\n\r\n");
+		say(&w.server, OK_RESPONSE);
+		ok(until(&w.box, "hi"), "%s: and the next one", how);
+	}
+	box_close();
+	world_close();
+}
+
+/* A box that goes away while something waits for it. */
+static void test_gone_reader(void)
+{
+	enum { SIZE = 60000 };
+	char *data = calloc(1, SIZE), head[128];
+	int small = 4096;
+
+	rules_plain();
+	world_open();
+	box_connect(true);
+	settle();
+	setsockopt(w.egress.conns->client, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	setsockopt(w.box.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	say(&w.box, "GET /v1/a HTTP/1.1\r\n" HOST "\r\n");
+	until(&w.server, "\r\n\r\n");
+	w.box.deaf = true;
+	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
+	say(&w.server, head);
+	say_bytes(&w.server, data, SIZE);
+	settle();
+	ok(w.egress.conns && ((struct inspect *)w.egress.conns->engine)->client.sealed, "control: a response waits");
+	peer_close(&w.box);
+	for (int i = 0; i < 20 && w.egress.conns; i++)
+		settle();
+	ok(!w.egress.conns, "whoever it was for leaves: all is gone");
+	world_close();
+	free(data);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN); /* as the process does: splice() has no MSG_NOSIGNAL */
 	for (int tls = 0; tls < 2; tls++) {
 		test_rests(tls);
 		test_behind_body(tls);
+		test_slow_reader(tls);
 	}
+	test_gone_reader();
 	return done_testing();
 }

@@ -26,6 +26,7 @@ struct peer {
 	int fd; /* -1: there is none */
 	struct stream stream;
 	bool over; /* nothing comes any more */
+	bool deaf; /* reads nothing */
 	ssize_t status;
 	char *got; /* NUL-terminated */
 	size_t len, cap;
@@ -93,11 +94,12 @@ static inline void peer_close(struct peer *p)
 
 static inline void peer_read(struct peer *p)
 {
-	if (p->fd < 0 || p->over)
+	if (p->fd < 0 || p->over || p->deaf)
 		return;
 	p->stream.readable = p->stream.writable = true;
 	if (stream_handshake(&p->stream) == -EAGAIN)
 		return;
+	stream_flush(&p->stream);
 	for (;;) {
 		if (p->cap - p->len < 65537) {
 			p->cap = p->cap * 2 + 131072;
