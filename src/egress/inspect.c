@@ -6,8 +6,8 @@
  * is worth it. A step that ended the connection says so (STEP_GONE), and nobody touches it again.
  *
  * The other side is dialled when the first request has passed the rules, and never twice: when it closes, so does the connection of the box.
- * One request is on its way at a time; what is sent ahead waits in the socket. Bodies are carried with at most INSPECT_BUFFER
- * in each of four buffers.
+ * One request is on its way at a time; what is sent ahead waits in the socket. Of bodies at most INSPECT_BUFFER are read each way before they are
+ * passed on, and twice as much waits for who is slow.
  *
  * The egress process; no privilege.
  */
@@ -22,97 +22,6 @@
 #include <string.h>
 
 static void pump(struct inspect *x);
-
-/* ---- bytes ---- */
-
-void inspect_move(struct buffer *from, struct buffer *to, size_t n)
-{
-	struct buffer empty;
-
-	if (n == from->len && !to->len) {
-		empty = *to;
-		*to = *from;
-		*from = empty;
-		return;
-	}
-	buffer_add(to, buffer_data(from), n);
-	buffer_take(from, n);
-}
-
-bool inspect_head_is_there(const struct buffer *b, size_t *scanned)
-{
-	const char *data = buffer_data(b);
-	size_t at = *scanned, len = b->len;
-	bool first = at == 0;
-
-	while (at < len) {
-		const char *line = memchr(data + at, '\n', len - at);
-		size_t next = line ? (size_t)(line - data) + 1 : len;
-
-		if (line && next < len && data[next] == '\n')
-			return true;
-		if (line && next + 1 < len && data[next] == '\r' && data[next + 1] == '\n')
-			return true;
-		/* Where the empty line may still follow, this line end is looked at again. */
-		if (line && (next == len || (data[next] == '\r' && next + 1 == len))) {
-			at = next - 1;
-			break;
-		}
-		at = next;
-	}
-	*scanned = at ? at : 1;
-	/* The first bytes are looked at as soon as they come: they may not be HTTP at all. */
-	return len && (first || len >= HTTP_HEAD_MAX);
-}
-
-/* Sends what it can. -errno: the stream is broken. */
-static enum inspect_step flush(struct inspect *x, struct stream *s, struct buffer *b, enum conn_way way, int *ret_error)
-{
-	size_t n;
-	ssize_t done;
-
-	if (!b->len || !s->writable || !s->handshaken)
-		return STEP_IDLE;
-	n = conn_quota(x->conn, way, b->len);
-	if (!n)
-		return STEP_IDLE;
-	done = stream_write(s, buffer_data(b), n);
-	if (done == -EAGAIN)
-		return STEP_IDLE;
-	if (done < 0) {
-		*ret_error = (int)done;
-		return STEP_IDLE;
-	}
-	buffer_take(b, (size_t)done);
-	return conn_moved(x->conn, way, (size_t)done) ? STEP_MORE : STEP_GONE;
-}
-
-/* Reads what has room below max: over TLS record by record, for as long as there are any, so that they leave together, too.
- * 1: something came; 0: nothing now; -errno, or -ENODATA at the end. */
-static ssize_t fill(struct inspect *x, struct stream *s, struct buffer *b, size_t max)
-{
-	size_t before = b->len, room;
-	ssize_t n = -EAGAIN;
-	char *to;
-
-	while (s->readable && b->len < max) {
-		room = max - b->len;
-		if (s->ssl && room > INSPECT_READ)
-			room = INSPECT_READ;
-		to = buffer_room(b, room);
-		n = to ? stream_read(s, to, room) : -ENOMEM;
-		if (n <= 0)
-			break;
-		b->len += (size_t)n;
-		if (!s->ssl)
-			break;
-	}
-	if (b->len > before) {
-		conn_touch(x->conn);
-		return 1;
-	}
-	return n == -EAGAIN ? 0 : n == 0 ? -ENODATA : n;
-}
 
 /* ---- the end ---- */
 
@@ -152,7 +61,7 @@ static void linger_due(struct loop_timer *timer)
 static enum inspect_step step_end(struct inspect *x)
 {
 	int error = 0;
-	enum inspect_step r = flush(x, &x->client, &x->client_out, CONN_DOWN, &error);
+	enum inspect_step r = inspect_flush(x, &x->client, &x->client_out, CONN_DOWN, &error);
 	ssize_t n;
 
 	if (r != STEP_IDLE)
@@ -168,7 +77,7 @@ static enum inspect_step step_end(struct inspect *x)
 	if (!x->linger.slot)
 		loop_timer_in(x->conn->egress->loop, &x->linger, INSPECT_LINGER_MS);
 	buffer_take(&x->client_in, x->client_in.len);
-	n = fill(x, &x->client, &x->client_in, INSPECT_READ);
+	n = inspect_fill(x, &x->client, &x->client_in, INSPECT_READ, 0);
 	if (n < 0)
 		return finish(x, x->decision, x->reason);
 	x->drained += x->client_in.len;
@@ -200,7 +109,7 @@ static enum inspect_step watch_idle_upstream(struct inspect *x)
 
 	if (x->upstream.fd < 0)
 		return STEP_IDLE;
-	n = fill(x, &x->upstream, &x->upstream_in, INSPECT_READ);
+	n = inspect_fill(x, &x->upstream, &x->upstream_in, INSPECT_READ, 0);
 	if (n > 0)
 		return inspect_reset(x, NET_FAILED, "the other side sent a response that nobody asked for");
 	return n < 0 ? inspect_end(x, false, NET_ALLOWED, NULL) : STEP_IDLE;
@@ -215,10 +124,10 @@ static enum inspect_step step_head(struct inspect *x)
 		return r;
 	if (x->client_in.len) {
 		r = inspect_request_head(x);
-		if (r != STEP_IDLE)
+		if (r != STEP_IDLE || x->stage != INSPECT_HEAD) /* what follows waits until it is asked for */
 			return r;
 	}
-	n = fill(x, &x->client, &x->client_in, HTTP_HEAD_MAX);
+	n = inspect_fill(x, &x->client, &x->client_in, HTTP_HEAD_MAX, 0);
 	if (n >= 0)
 		return n ? STEP_MORE : STEP_IDLE;
 	if (n == -ENODATA && x->client_in.len)
@@ -293,6 +202,13 @@ enum inspect_step inspect_dial(struct inspect *x)
 
 /* ---- an exchange ---- */
 
+/* The other side takes no more of it; it may have answered before it went away. */
+static void give_up_request(struct inspect *x)
+{
+	x->request.broken = true;
+	buffer_done(&x->upstream_out);
+}
+
 /* The request's way. */
 static enum inspect_step exchange_up(struct inspect *x)
 {
@@ -306,17 +222,23 @@ static enum inspect_step exchange_up(struct inspect *x)
 		x->piped[CONN_UP] = 0;
 		relay_pipe_put(&x->conn->egress->pipes, &x->pipe[CONN_UP], false);
 	}
-	if (!error && !x->request.done && !x->request.broken) {
-		n = fill(x, &x->client, &x->client_in, INSPECT_BUFFER);
-		if (n < 0)
-			return inspect_reset(x, NET_ALLOWED, "the request was cut short by the box");
+	/* What is here passes first: nobody reads behind the end of a request. */
+	if (!error && !x->request.broken && !x->request.done) {
 		r = inspect_request_body(x);
 		if (r == STEP_GONE)
 			return r;
 	}
+	if (!error && !x->request.broken && !x->request.done && x->stage == INSPECT_EXCHANGE) {
+		const struct http_flow *flow = &x->request.flow;
+
+		n = inspect_fill(x, &x->client, &x->client_in, INSPECT_BUFFER,
+				 flow->kind == HTTP_BODY_LENGTH ? inspect_ahead(flow) : 0);
+		if (n < 0 && !x->client_in.len)
+			return inspect_reset(x, NET_ALLOWED, "the request was cut short by the box");
+	}
 	if (r != STEP_MORE)
-		r = n ? STEP_MORE : STEP_IDLE;
-	switch (error ? STEP_IDLE : flush(x, &x->upstream, &x->upstream_out, CONN_UP, &error)) {
+		r = n > 0 ? STEP_MORE : STEP_IDLE;
+	switch (error ? STEP_IDLE : inspect_flush(x, &x->upstream, &x->upstream_out, CONN_UP, &error)) {
 	case STEP_GONE:
 		return STEP_GONE;
 	case STEP_MORE:
@@ -324,9 +246,8 @@ static enum inspect_step exchange_up(struct inspect *x)
 	case STEP_IDLE:
 		break;
 	}
-	if (error) { /* it may have answered before it went away */
-		x->request.broken = true;
-		buffer_done(&x->upstream_out);
+	if (error) {
+		give_up_request(x);
 		return STEP_MORE;
 	}
 	return r;
@@ -342,7 +263,10 @@ static enum inspect_step exchange_down(struct inspect *x)
 
 	if (inspect_splice(x, CONN_DOWN, &r, &error))
 		return error ? inspect_reset(x, NET_ALLOWED, "the box closed the connection") : r;
-	n = x->response.done || x->upstream_ended ? 0 : fill(x, &x->upstream, &x->upstream_in, max);
+	n = x->response.done || x->upstream_ended
+		    ? 0
+		    : inspect_fill(x, &x->upstream, &x->upstream_in, max,
+				   x->response.begun ? inspect_ahead(&x->response.flow) : 0);
 	if (n < 0) {
 		x->upstream_ended = true;
 		x->upstream_status = n == -ENODATA ? 0 : n;
@@ -351,14 +275,14 @@ static enum inspect_step exchange_down(struct inspect *x)
 	if (r == STEP_GONE || x->stage != INSPECT_EXCHANGE)
 		return r;
 	/* The end counts once all before it has passed; where there is no room, it has not. */
-	if (r == STEP_IDLE && x->upstream_ended && !x->response.done && x->client_out.len < INSPECT_BUFFER) {
+	if (r == STEP_IDLE && x->upstream_ended && !x->response.done && inspect_has_room(&x->client, &x->client_out)) {
 		r = inspect_response_eof(x, x->upstream_status);
 		if (r == STEP_GONE || x->stage != INSPECT_EXCHANGE)
 			return r;
 	}
 	if (n > 0)
 		r = STEP_MORE;
-	switch (flush(x, &x->client, &x->client_out, CONN_DOWN, &error)) {
+	switch (inspect_flush(x, &x->client, &x->client_out, CONN_DOWN, &error)) {
 	case STEP_GONE:
 		return STEP_GONE;
 	case STEP_MORE:
@@ -371,7 +295,8 @@ static enum inspect_step exchange_down(struct inspect *x)
 
 static enum inspect_step next_request(struct inspect *x)
 {
-	bool clean = x->request.done && !x->request.broken && !x->upstream_out.len && !x->piped[CONN_UP];
+	bool clean = x->request.done && !x->request.broken && !x->upstream_out.len && !x->upstream.sealed &&
+		     !x->piped[CONN_UP];
 
 	inspect_tell(x, NET_ALLOWED, NULL, NULL);
 	if (!clean || !x->request.keep_alive || !x->response.keep_alive)
@@ -407,7 +332,7 @@ static enum inspect_step raw_way(struct inspect *x, struct stream *from, struct 
 {
 	struct buffer *in = up ? &x->client_in : &x->upstream_in, *out = up ? &x->upstream_out : &x->client_out;
 	bool *ended = up ? &x->client_ended : &x->upstream_ended;
-	ssize_t n = *ended ? 0 : fill(x, from, in, INSPECT_BUFFER);
+	ssize_t n = *ended ? 0 : inspect_fill(x, from, in, INSPECT_BUFFER, INSPECT_BUFFER);
 	enum inspect_step r;
 	int error = 0;
 
@@ -415,13 +340,13 @@ static enum inspect_step raw_way(struct inspect *x, struct stream *from, struct 
 		return inspect_reset(x, NET_ALLOWED, "the connection broke");
 	if (n < 0)
 		*ended = true;
-	if (out->len < INSPECT_BUFFER) {
+	if (inspect_has_room(to, out)) {
 		if (up)
 			inspect_move(in, out, in->len);
 		else
 			inspect_response_raw(x);
 	}
-	r = flush(x, to, out, up ? CONN_UP : CONN_DOWN, &error);
+	r = inspect_flush(x, to, out, up ? CONN_UP : CONN_DOWN, &error);
 	if (error)
 		return inspect_reset(x, NET_ALLOWED, "the connection broke");
 	if (r == STEP_IDLE && *ended && !in->len && !out->len)
@@ -499,12 +424,32 @@ static void rest(struct inspect *x)
 	stream_rest(&x->upstream);
 }
 
+/* What is sealed goes first. False: the connection is gone. */
+static bool flush_sealed(struct inspect *x)
+{
+	int client = stream_flush(&x->client), upstream = stream_flush(&x->upstream);
+
+	if (client > 0 || upstream > 0)
+		conn_touch(x->conn);
+	if (client < 0 || (upstream < 0 && x->stage == INSPECT_RAW)) {
+		if (x->stage == INSPECT_END)
+			finish(x, x->decision, x->reason);
+		else
+			inspect_reset(x, NET_ALLOWED,
+				      client < 0 ? "the box closed the connection" : "the connection broke");
+		return false;
+	}
+	if (upstream < 0)
+		give_up_request(x);
+	return true;
+}
+
 static void pump(struct inspect *x)
 {
 	enum inspect_step r = STEP_MORE;
 
-	stream_flush(&x->client);
-	stream_flush(&x->upstream);
+	if (!flush_sealed(x))
+		return;
 	for (int turn = 0; r == STEP_MORE && turn < INSPECT_TURNS; turn++) {
 		r = step(x);
 		if (r != STEP_GONE && (x->client_in.failed || x->client_out.failed || x->upstream_in.failed ||

@@ -465,7 +465,7 @@ enum inspect_step inspect_request_body(struct inspect *x)
 	const char *why = "";
 	size_t n = 0;
 
-	if (!x->client_in.len || x->upstream_out.len >= INSPECT_BUFFER)
+	if (!x->client_in.len || !inspect_has_room(&x->upstream, &x->upstream_out))
 		return STEP_IDLE;
 	if (http_flow_pass(&x->request.flow, buffer_data(&x->client_in), x->client_in.len, &n, &why) == HTTP_BAD) {
 		/* What was sent of it so far is a request without its end, which no server takes for a whole one. */

@@ -164,7 +164,7 @@ static enum inspect_step pass_head(struct inspect *x)
 	enum inspect_step r;
 
 	/* Also heads wait for room: of interim ones there may be any number. */
-	if (!x->upstream_in.len || x->client_out.len >= INSPECT_BUFFER ||
+	if (!x->upstream_in.len || !inspect_has_room(&x->client, &x->client_out) ||
 	    !inspect_head_is_there(&x->upstream_in, &x->scanned))
 		return STEP_IDLE;
 	switch (http_response_parse(buffer_data(&x->upstream_in), x->upstream_in.len, x->request.is_head, &head,
@@ -271,7 +271,7 @@ static enum inspect_step pass_body(struct inspect *x)
 	const char *why = "";
 	size_t n = 0;
 
-	if (response->done || !x->upstream_in.len || x->client_out.len >= INSPECT_BUFFER)
+	if (response->done || !x->upstream_in.len || !inspect_has_room(&x->client, &x->client_out))
 		return STEP_IDLE;
 	if (http_flow_pass(&response->flow, buffer_data(&x->upstream_in), x->upstream_in.len, &n, &why) == HTTP_BAD)
 		return inspect_fail(x, 502, "the body of the response: %s", why);

@@ -11,7 +11,8 @@
 
 enum {
 	INSPECT_READ = 16384,       /* at once: a TLS record */
-	INSPECT_BUFFER = 65536,     /* of a body, per buffer */
+	INSPECT_BUFFER = 65536,     /* of a body, read before it is passed on */
+	INSPECT_READS = 8,          /* before what came is passed on, and others get their turn */
 	INSPECT_HEAD_MOST = 131072, /* of a head as it is sent */
 	INSPECT_PATH = 4096,        /* of a path that rules look at */
 	INSPECT_DRAIN = 1 << 20,    /* of what nobody reads after a refusal */
@@ -90,10 +91,30 @@ struct inspect {
 	char reason[160];
 };
 
-/* ---- inspect.c ---- */
+/* May more be put into `out`? What TLS has sealed and the socket has not taken comes first. */
+static inline bool inspect_has_room(const struct stream *to, const struct buffer *out)
+{
+	return !to->sealed && out->len < INSPECT_BUFFER;
+}
 
+/* ---- inspect_bytes.c ---- */
+
+/* The first n of `from` go to `to`: no copy where that is all, and `to` is empty. */
+void inspect_move(struct buffer *from, struct buffer *to, size_t n);
 /* Is there a whole head (or something that never will be one)? Looks at each byte once. */
 bool inspect_head_is_there(const struct buffer *b, size_t *scanned);
+/* Sends what it can. *ret_error: the stream is broken. */
+enum inspect_step inspect_flush(struct inspect *x, struct stream *s, struct buffer *b, enum conn_way way,
+				int *ret_error);
+/* How many bytes of a body may be read before they are looked at. Not more than it has left: who closes behind it without a word breaks TLS, and
+ * with it the way back for the answer. */
+size_t inspect_ahead(const struct http_flow *flow);
+/* Reads what has room below max; over TLS again and again while there are less than `more`, so that records leave together, too.
+ * 1: something came; 0: nothing now; -errno, or -ENODATA at the end. */
+ssize_t inspect_fill(struct inspect *x, struct stream *s, struct buffer *b, size_t max, size_t more);
+
+/* ---- inspect.c ---- */
+
 /* Everything in client_out goes to the box; then the end. */
 enum inspect_step inspect_end(struct inspect *x, bool drain, enum net_event_decision decision, const char *reason);
 enum inspect_step inspect_dial(struct inspect *x);
@@ -132,8 +153,5 @@ enum inspect_step inspect_response_eof(struct inspect *x, ssize_t status);
 /* After an upgrade: upstream_in to client_out. */
 void inspect_response_raw(struct inspect *x);
 void inspect_response_done(struct inspect *x); /* gives back what one exchange held */
-
-/* All of `from` goes to `to`: no copy where `to` is empty. */
-void inspect_move(struct buffer *from, struct buffer *to, size_t n);
 
 #endif

@@ -123,10 +123,15 @@ ssize_t stream_write(struct stream *s, const void *data, size_t len)
 	return n;
 }
 
-void stream_flush(struct stream *s)
+int stream_flush(struct stream *s)
 {
-	if (s->sealed && s->writable)
-		note_write(s, stream_tls_push(s), false);
+	int r;
+
+	if (!s->sealed || !s->writable)
+		return 0;
+	r = stream_tls_push(s);
+	note_write(s, r, false);
+	return r < 0 && r != -EAGAIN ? r : 1;
 }
 
 void stream_rest(struct stream *s)

@@ -35,8 +35,8 @@ int stream_handshake(struct stream *s); /* 0, -EAGAIN, -EPROTO (see authority_ex
 ssize_t stream_read(struct stream *s, void *data, size_t len);
 /* Over TLS, what it took may still be here (sealed): then nothing more is taken before it has gone. */
 ssize_t stream_write(struct stream *s, const void *data, size_t len);
-/* Sends what is still here, as far as the socket takes it. A broken one is found by the next read or write. */
-void stream_flush(struct stream *s);
+/* Sends what is still here, as far as the socket takes it. 1: it took some; 0: nothing to do; -errno: it is broken, and what was here is gone. */
+int stream_flush(struct stream *s);
 /* Nothing is under way: gives back the buffers that TLS holds for more. */
 void stream_rest(struct stream *s);
 /* No more bytes from here: close_notify where it is TLS, and the socket's write side. 0 (also where it could not be said), or -EAGAIN. */

@@ -60,8 +60,12 @@ int stream_tls_push(struct stream *s)
 	while (sealed && sealed->at < sealed->len) {
 		ssize_t n = stream_socket_write(s, sealed->data + sealed->at, sealed->len - sealed->at);
 
-		if (n < 0)
+		if (n == -EAGAIN)
+			return -EAGAIN;
+		if (n < 0) {
+			sealed_free(STEAL(s->sealed));
 			return (int)n;
+		}
 		sealed->at += (size_t)n;
 	}
 	if (sealed)
@@ -206,24 +210,26 @@ ssize_t stream_tls_read(struct stream *s, void *data, size_t len, bool *by_read,
 	return r == 1 ? (ssize_t)done : ssl_failure(s->ssl, r, by_read, by_write);
 }
 
-/* As many records as fit, of which none waits for the socket. */
+/* As many records as fit, of which none waits for the socket. One at a time: of more, OpenSSL may make any number with one call. */
 static ssize_t seal(struct stream *s, const char *data, size_t len, bool *by_read, bool *by_write)
 {
 	size_t all = 0, done = 0;
-	ssize_t n;
+	ssize_t why;
 	int r;
 
 	begin();
 	s->sealing = true;
 	do {
-		r = SSL_write_ex(s->ssl, data + all, len - all, &done);
+		size_t n = len - all < SSL3_RT_MAX_PLAIN_LENGTH ? len - all : SSL3_RT_MAX_PLAIN_LENGTH;
+
+		r = SSL_write_ex(s->ssl, data + all, n, &done);
 		all += r == 1 ? done : 0;
 	} while (r == 1 && all < len && s->sealed->len + RECORD_MAX <= SEALED_MAX);
 	s->sealing = false;
 	if (all)
 		return (ssize_t)all;
-	n = ssl_failure(s->ssl, r, by_read, by_write);
-	return n ? n : -EPIPE;
+	why = ssl_failure(s->ssl, r, by_read, by_write);
+	return why ? why : -EPIPE;
 }
 
 ssize_t stream_tls_write(struct stream *s, const void *data, size_t len, bool *by_read, bool *by_write)

@@ -9,7 +9,9 @@ void stream_tls_done(struct stream *s);
 int stream_tls_handshake(struct stream *s, bool *by_read, bool *by_write); /* 1: done */
 ssize_t stream_tls_read(struct stream *s, void *data, size_t len, bool *by_read, bool *by_write);
 ssize_t stream_tls_write(struct stream *s, const void *data, size_t len, bool *by_read, bool *by_write);
-int stream_tls_push(struct stream *s); /* what is sealed, to the socket. 0: all of it; -EAGAIN, or another -errno */
+int stream_tls_push(
+	struct stream *
+		s); /* what is sealed, to the socket. 0: all of it; -EAGAIN; another -errno: it is broken, and nothing is sealed any more */
 void stream_tls_rest(struct stream *s);
 int stream_tls_shut(struct stream *s, bool *by_read, bool *by_write);
 

@@ -155,16 +155,19 @@ static void test_behind_body(bool tls)
 	free(data);
 }
 
-/* What has been encrypted and waits for a slow reader: it goes out, whatever the connection does by then. */
-static void test_slow_reader(bool last)
+/* ---- who reads slowly ---- */
+
+enum { SLOW_SIZE = 60000 };
+
+/* A request of the box, and an answer to it that it does not read yet. */
+static struct inspect *stall(bool last)
 {
-	enum { SIZE = 60000 };
-	const char *how = last ? "the last response" : "a response", *body;
-	char data[SIZE], head[128];
+	static char data[SLOW_SIZE];
 	struct inspect *x;
+	char head[128];
 	int small = 4096;
 
-	for (size_t i = 0; i < SIZE; i++)
+	for (size_t i = 0; i < SLOW_SIZE; i++)
 		data[i] = (char)('a' + i % 23);
 	rules_plain();
 	world_open();
@@ -178,18 +181,29 @@ static void test_slow_reader(bool last)
 	until(&w.server, "\r\n\r\n");
 	w.box.deaf = true;
 	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n",
-		 last ? "Connection: close\r\n" : "", SIZE);
+		 last ? "Connection: close\r\n" : "", SLOW_SIZE);
 	say(&w.server, head);
-	say_bytes(&w.server, data, SIZE);
+	say_bytes(&w.server, data, SLOW_SIZE);
 	for (int i = 0; i < 200 && x->stage == INSPECT_EXCHANGE; i++)
 		turn();
 	ok(x->client.sealed && x->stage == (last ? INSPECT_END : INSPECT_HEAD), "control: %s waits for who reads it",
-	   how);
+	   last ? "the last response" : "a response");
+	return x;
+}
+
+/* What has been encrypted goes out, whatever the connection does by then. */
+static void test_slow_reader(bool last)
+{
+	const char *how = last ? "the last response" : "a response", *body = NULL;
+	struct inspect *x = stall(last);
+
 	w.box.deaf = false;
-	for (int i = 0; i < 1000 && w.box.len < SIZE + strlen(head); i++)
+	for (int i = 0; i < 1000 && (!body || w.box.len < SLOW_SIZE + (size_t)(body - w.box.got)); i++) {
 		turn();
-	body = memmem(w.box.got, w.box.len, "\r\n\r\n", 4);
-	ok(body && w.box.len - (size_t)(body + 4 - w.box.got) == SIZE && is_pattern(body + 4, SIZE), "%s comes whole",
+		body = w.box.len ? memmem(w.box.got, w.box.len, "\r\n\r\n", 4) : NULL;
+		body = body ? body + 4 : NULL;
+	}
+	ok(body && w.box.len == SLOW_SIZE + (size_t)(body - w.box.got) && is_pattern(body, SLOW_SIZE), "%s comes whole",
 	   how);
 	if (last) {
 		ok(until_over(&w.box) && w.box.status == 0, "%s: and its end is said", how);
@@ -207,30 +221,102 @@ static void test_slow_reader(bool last)
 }
 
 /* A box that goes away while something waits for it. */
-static void test_gone_reader(void)
+static void test_gone_reader(bool last)
 {
-	enum { SIZE = 60000 };
-	char *data = calloc(1, SIZE), head[128];
-	int small = 4096;
-
-	rules_plain();
-	world_open();
-	box_connect(true);
-	settle();
-	setsockopt(w.egress.conns->client, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
-	setsockopt(w.box.fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	say(&w.box, "GET /v1/a HTTP/1.1\r\n" HOST "\r\n");
-	until(&w.server, "\r\n\r\n");
-	w.box.deaf = true;
-	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
-	say(&w.server, head);
-	say_bytes(&w.server, data, SIZE);
-	settle();
-	ok(w.egress.conns && ((struct inspect *)w.egress.conns->engine)->client.sealed, "control: a response waits");
+	stall(last);
 	peer_close(&w.box);
 	for (int i = 0; i < 20 && w.egress.conns; i++)
 		settle();
-	ok(!w.egress.conns, "whoever it was for leaves: all is gone");
+	ok(!w.egress.conns, "whom %s was for leaves: all is gone", last ? "the last response" : "a response");
+	world_close();
+}
+
+/* ---- TLS of other kinds ---- */
+
+/* OpenSSL makes several records at once of a long text where the cipher is an old one: they are taken as well. */
+static void test_old_cipher(void)
+{
+	enum { SIZE = 400000 };
+	char *data = malloc(SIZE), head[128];
+	int small = 16384;
+	const char *body;
+
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (char)('a' + i % 23);
+	rules_plain();
+	world_open();
+	w.box_ciphers = "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA";
+	box_connect(true);
+	settle();
+	w.box_ciphers = NULL;
+	is_str(SSL_get_version(w.box.stream.ssl), "TLSv1.2", "control: a box with an old TLS");
+	ok(strstr(SSL_get_cipher(w.box.stream.ssl), "AES128-SHA"), "and an old cipher");
+	setsockopt(w.egress.conns->client, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	say(&w.box, "GET /v1/a HTTP/1.1\r\n" HOST "\r\n");
+	until(&w.server, "\r\n\r\n");
+	snprintf(head, sizeof(head), "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", SIZE);
+	say(&w.server, head);
+	w.box.deaf = true;
+	say_bytes(&w.server, data, SIZE / 2);
+	w.box.deaf = false;
+	say_bytes(&w.server, data + SIZE / 2, SIZE / 2);
+	for (int i = 0; i < 1000 && w.box.len < SIZE + 42; i++)
+		turn();
+	body = memmem(w.box.got, w.box.len, "\r\n\r\n", 4);
+	ok(body && w.box.len - (size_t)(body + 4 - w.box.got) == SIZE && memcmp(body + 4, data, SIZE) == 0,
+	   "a long body over an old cipher");
+	world_close();
+	free(data);
+}
+
+/* Who asks and closes its side, over TLS without a word of it, gets its answer all the same: nobody reads behind a request. */
+static void test_closes_side(bool tls, bool post)
+{
+	rules_plain();
+	world_open();
+	box_connect(tls);
+	settle();
+	say(&w.box, post ? "POST /v1/a HTTP/1.1\r\n" HOST "Content-Length: 4\r\n\r\nbody"
+			 : "GET /v1/a HTTP/1.1\r\n" HOST "\r\n");
+	shutdown(w.box.fd, SHUT_WR);
+	until(&w.server, post ? "body" : "\r\n\r\n");
+	say(&w.server, OK_RESPONSE);
+	ok(until(&w.box, "hi"), "%s: %s, and then nothing: answered", tls ? "TLS" : "plain", post ? "POST" : "GET");
+	world_close();
+}
+
+/* The end of a request is met while the rest of it waits for a slow server. */
+static void test_ends_early(bool tls)
+{
+	enum { SIZE = 900000 };
+	char *data = malloc(SIZE), head[128];
+	int small = 4096;
+	const char *body;
+
+	for (size_t i = 0; i < SIZE; i++)
+		data[i] = (char)('a' + i % 23);
+	rules_plain();
+	world_open();
+	box_connect(tls);
+	snprintf(head, sizeof(head), "POST /v1/a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n%x\r\n", SIZE);
+	say(&w.box, head);
+	until(&w.server, "\r\n\r\n");
+	setsockopt(w.egress.conns->upstream, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	w.server.deaf = true;
+	say_bytes(&w.box, data, SIZE);
+	say(&w.box, "\r\n0\r\n\r\n");
+	for (int i = 0; i < 100 && (w.box.stream.sealed || stream_shut(&w.box.stream) == -EAGAIN); i++)
+		turn();
+	settle();
+	w.server.deaf = false;
+	for (int i = 0; i < 2000 && w.server.len < SIZE; i++)
+		turn();
+	until(&w.server, "\r\n0\r\n\r\n");
+	body = w.server.len ? memmem(w.server.got, w.server.len, "\r\n\r\n", 4) : NULL;
+	ok(body && memmem(body, w.server.len - (size_t)(body - w.server.got), "\r\n0\r\n\r\n", 7),
+	   "%s: a request whose end comes while its middle waits is whole", tls ? "TLS" : "plain");
+	say(&w.server, OK_RESPONSE);
+	ok(until(&w.box, "hi"), "%s: and is answered", tls ? "TLS" : "plain");
 	world_close();
 	free(data);
 }
@@ -242,7 +328,11 @@ int main(void)
 		test_rests(tls);
 		test_behind_body(tls);
 		test_slow_reader(tls);
+		test_gone_reader(tls);
+		test_closes_side(tls, false);
+		test_closes_side(tls, true);
+		test_ends_early(tls);
 	}
-	test_gone_reader();
+	test_old_cipher();
 	return done_testing();
 }

@@ -48,6 +48,7 @@ static struct world {
 	size_t kept_count;
 	char secret_answer[64]; /* what is answered to whoever asks for a secret; empty: nothing */
 	unsigned secret_asked;
+	const char *box_ciphers; /* of TLS 1.2 and without encrypt-then-MAC; NULL: what the box has by itself */
 } w;
 
 static const char host[] = "api.example.com";
@@ -389,6 +390,11 @@ static inline void box_connect(bool tls)
 	if (r < 0)
 		note("no rule: %s", c->reason);
 	peer_open(&w.box, fds[0], tls ? authority_connect(w.box_trust, host) : NULL);
+	if (w.box_ciphers) {
+		SSL_set_max_proto_version(w.box.stream.ssl, TLS1_2_VERSION);
+		SSL_set_cipher_list(w.box.stream.ssl, w.box_ciphers);
+		SSL_set_options(w.box.stream.ssl, SSL_OP_NO_ENCRYPT_THEN_MAC);
+	}
 	r = w.egress.engine.start(c, tls);
 	if (r < 0)
 		note("start: %d", r);
