@@ -58,32 +58,23 @@ static void clean(struct net_event *e)
 	clean_text(e->allow, sizeof(e->allow));
 }
 
-static bool is_alike(const struct net_event *a, const struct net_event *b)
-{
-	return a->kind == b->kind && a->decision == b->decision && a->port == b->port &&
-	       strcmp(a->host, b->host) == 0 && strcmp(a->address, b->address) == 0 &&
-	       strcmp(a->method, b->method) == 0 && strcmp(a->path, b->path) == 0 && strcmp(a->reason, b->reason) == 0;
-}
-
 static void gather(struct traffic *t, const struct net_event *e)
 {
 	struct traffic_row *row = t->rows;
 
-	while (row < t->rows + t->count && !is_alike(&row->event, e))
+	while (row < t->rows + t->count && !net_event_is_alike(&row->event, e))
 		row++;
 	if (row == t->rows + TRAFFIC_ROWS) {
-		t->lost++;
+		t->lost += 1 + (uint64_t)e->more;
 		return;
 	}
 	if (row == t->rows + t->count) {
 		t->count++;
 		row->event = *e;
 	} else {
-		row->event.up_bytes += e->up_bytes;
-		row->event.down_bytes += e->down_bytes;
-		row->event.duration_us += e->duration_us;
+		net_event_join(&row->event, e);
 	}
-	row->count++;
+	row->count += 1 + (uint64_t)e->more;
 }
 
 static void take(struct traffic *t, struct net_event *e)
@@ -102,7 +93,7 @@ static void take(struct traffic *t, struct net_event *e)
 	case NET_EVENT_ATTEMPT:
 		gather(t, e);
 		if (t->told) {
-			traffic_describe(e, 1, &c);
+			traffic_describe(e, 1 + (uint64_t)e->more, &c);
 			t->told(t->arg, &c);
 		}
 		break;

@@ -1,6 +1,6 @@
 /*
- * What egress tells: records over a socket that is never waited for. A reader that lags finds the latest EVENT_QUEUE of them queued; what
- * found no room is counted, and the count is told when there is room again. Secrets' values come back over the same socket.
+ * What egress tells: records over a socket that is never waited for. For a reader that lags EVENT_QUEUE of them are
+ * queued; then alike ones are told together, and what found no room at all is counted, and the count told when there is room again. Secrets' values come back over the same socket.
  */
 #include "egress/egress.h"
 
@@ -111,6 +111,20 @@ static void send_queue(struct egress *egress)
 				 r == 0 ? EPOLLIN : EPOLLIN | EPOLLOUT);
 }
 
+/* The latest that is alike takes it along. */
+static bool join_queued(struct egress *egress, const struct net_event *event)
+{
+	for (size_t i = egress->queue_count; i-- > 0;) {
+		struct net_event *queued = &egress->queue[(egress->queue_first + i) % EVENT_QUEUE];
+
+		if (net_event_is_alike(queued, event)) {
+			net_event_join(queued, event);
+			return true;
+		}
+	}
+	return false;
+}
+
 void egress_event(struct egress *egress, const struct net_event *event)
 {
 	int r = -EAGAIN;
@@ -125,10 +139,10 @@ void egress_event(struct egress *egress, const struct net_event *event)
 		return;
 	if (!egress->queue)
 		egress->queue = calloc(EVENT_QUEUE, sizeof(*egress->queue));
-	if (!egress->queue || egress->queue_count == EVENT_QUEUE)
-		egress->events_lost++;
-	else
+	if (egress->queue && egress->queue_count < EVENT_QUEUE)
 		egress->queue[(egress->queue_first + egress->queue_count++) % EVENT_QUEUE] = *event;
+	else if (!join_queued(egress, event))
+		egress->events_lost++;
 	(void)loop_watch(egress->loop, &egress->event_io, egress->event_fd, EPOLLIN | EPOLLOUT);
 }
 

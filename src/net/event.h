@@ -5,6 +5,7 @@
 #ifndef NET_EVENT_H
 #define NET_EVENT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum net_event_kind {
@@ -30,7 +31,8 @@ struct net_event {
 	uint64_t duration_us;
 	uint64_t up_bytes, down_bytes;
 	uint32_t port;
-	char host[256];   /* the name, or the literal address */
+	uint32_t more;  /* alike ones that came after it and are told with it: their bytes and durations are in these */
+	char host[256]; /* the name, or the literal address */
 	char address[48]; /* what was dialled; empty where nothing was */
 	char method[20];
 	char path[512];
@@ -38,6 +40,11 @@ struct net_event {
 	char reason[160]; /* why it was refused or failed */
 	char allow[320];  /* what would allow it: "--allow files.example.com:443" */
 };
+
+/* One row in what is told: all but times, bytes and the rule is the same. */
+bool net_event_is_alike(const struct net_event *a, const struct net_event *b);
+/* e, which is alike, is told with `into`, whose text and time stay. */
+void net_event_join(struct net_event *into, const struct net_event *e);
 
 enum { NET_SECRET_MAX = 8192 };
 struct net_secret_value {
