@@ -3,8 +3,8 @@
 #
 # Every comparison runs interleaved in one spawn (bench/spawn.c); its times go to BUILD_DIR/*.tsv, and bench/report.py makes the tables and
 # pictures. What is not installed or does not work here is told, not left out in silence. As root everything is measured twice,
-# as root and as an ordinary user. ROUNDS=N for more or fewer rounds; ONLY=wall (or another part's name) for one part; BEFORE=PATH for
-# another build of cordon beside this one's start.
+# as root and as an ordinary user. ROUNDS=N for more or fewer rounds; ONLY=wall (or another part's name) for one part. Its start
+# is compared with that of another build, too: of the commit before there was a network (built once, of this repository's history), or BEFORE=PATH.
 set -u
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,6 +24,16 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
 (cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps spawn work true wire serve exec "$work") || exit 1
+before_network=78da599
+before() { # builds that commit, where its history is here
+	local tree=$build/before
+	[ -x "$tree/build/release/cordon" ] && echo "$tree/build/release/cordon" && return
+	git -C "$here" cat-file -e $before_network 2>/dev/null || return
+	echo "  building $before_network, to compare the start with" >&2
+	rm -rf "$tree" && mkdir "$tree" && git -C "$here/.." archive $before_network | tar -x -C "$tree" &&
+		make -s -C "$tree" V=release build/release/cordon >"$build/before.log" 2>&1 && echo "$tree/build/release/cordon"
+}
+case ${ONLY:-start} in start) BEFORE=${BEFORE:-$(before)} ;; esac
 [ -z "${BEFORE:-}" ] || cp "$BEFORE" "$work/cordon-before" || exit 1
 chmod 755 "$work"
 cordon=$work/cordon
@@ -103,7 +113,7 @@ start() {
 	add bare /bin/true
 	add bare-static "$work/true"
 	add cordon "$cordon" run -- /bin/true
-	[ -z "${BEFORE:-}" ] || add cordon-before "$work/cordon-before" run -- /bin/true
+	if [ -n "${BEFORE:-}" ]; then add cordon-before "$work/cordon-before" run -- /bin/true; else say "  no build of cordon without a network: the start is not compared with it"; fi
 	add cordon-process "$cordon" run --level process -- /bin/true
 	add bwrap "${bwrap[@]}" /bin/true
 	add_if minijail0 minijail0 -U -v -p -l -e -n --uts -N -r -P / /bin/true

@@ -91,7 +91,7 @@ def start(user):
         target(f"start as {user}, of bwrap's", ratio(times, "cordon", "bwrap"), 0.65)
         target(f"start as {user}, of bare", ratio(times, "cordon", "bare"), 5)
     if "cordon" in times and "cordon-before" in times:
-        target(f"start as {user}, of the other build's", ratio(times, "cordon", "cordon-before"), 1.05)
+        target(f"start as {user}, of a build without a network", ratio(times, "cordon", "cordon-before"), 1.05)
     compare("alone-" + user, f"The same after a pause of 100 ms, as {user}")
 
 

@@ -1,5 +1,5 @@
 # make bench: what a box costs, against a bare process, bubblewrap and OCI runtimes; tables, build/bench/*.svg, results.json and .md.
-# ROUNDS=50 is quicker. BEFORE=PATH measures another build of cordon beside this one's start.
+# ROUNDS=50 is quicker. BEFORE=PATH measures another build of cordon beside this one's start than that of the commit before there was a network.
 BENCH_PACKAGES := $(CORE_PACKAGES) python3 bubblewrap crun runc tar util-linux busybox-static iproute2 openssl curl
 BENCH := build/bench
 BENCH_CC = $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -static

@@ -94,7 +94,8 @@ static bool attempt_is_news(struct egress *egress, const struct attempt *attempt
 	return attempts_news(egress, key, sizeof(key));
 }
 
-static void attempt_tell(struct egress *egress, const struct attempt *attempt, const char *reason)
+static void attempt_tell(struct egress *egress, const struct attempt *attempt, enum net_event_decision decision,
+			 const char *reason)
 {
 	struct net_address address = { .family = AF_INET };
 	char text[ADDRESS_TEXT];
@@ -105,7 +106,7 @@ static void attempt_tell(struct egress *egress, const struct attempt *attempt, c
 	name = pool_name(&egress->pool, &address);
 	address_text(&address, text);
 	egress_event_init(&event, NET_EVENT_ATTEMPT);
-	event.decision = NET_REFUSED;
+	event.decision = decision;
 	event.port = attempt->port;
 	egress_event_text(event.host, sizeof(event.host), name ? name : text);
 	egress_event_text(event.address, sizeof(event.address), text);
@@ -113,7 +114,8 @@ static void attempt_tell(struct egress *egress, const struct attempt *attempt, c
 		egress_event_text(event.reason, sizeof(event.reason), "UDP does not leave the box");
 	} else {
 		egress_event_text(event.reason, sizeof(event.reason), reason);
-		egress_event_allow(egress, &event, name, &address, attempt->port);
+		if (decision == NET_REFUSED)
+			egress_event_allow(egress, &event, name, &address, attempt->port);
 	}
 	egress_event(egress, &event);
 }
@@ -130,15 +132,20 @@ static bool attempt_allowed(struct egress *egress, const struct attempt *attempt
 
 /* The rules may allow it: somebody shall listen there, and the SYN arrives again. False: they do not, or it could not be done. */
 static bool attempt_admit(struct attempts *attempts, const struct attempt *attempt, const uint8_t *packet, size_t len,
-			  char *reason, size_t size)
+			  enum net_event_decision *decision, char *reason, size_t size)
 {
 	struct egress *egress = attempts->egress;
 
 	if (!attempt_allowed(egress, attempt, reason, size))
 		return false;
 	if (!capture_has_port(egress, attempt->port)) {
-		if (capture_listen(egress, attempt->port) < 0)
+		int r = capture_listen(egress, attempt->port);
+
+		if (r < 0) {
+			*decision = NET_FAILED;
+			snprintf(reason, size, "nobody can listen there: %s", strerror(-r));
 			return false;
+		}
 		attempts->opened[attempts->opened_count++] = attempt->port;
 	}
 	return gateway_replay(attempts->fds[0], packet, len) == 0;
@@ -156,18 +163,19 @@ static void attempt_seen(struct attempts *attempts, const struct attempt *attemp
 {
 	struct egress *egress = attempts->egress;
 	bool lazy = attempt->protocol == IPPROTO_TCP && capture_is_lazy(egress);
+	enum net_event_decision decision = NET_REFUSED;
 	char reason[160] = "no rule has this port";
 
 	/* Since the filter was made a listener may have come: then the kernel has taken it, unless it came only now. */
 	if (attempt->port == 53 || (attempt->protocol == IPPROTO_TCP && capture_has_port(egress, attempt->port) &&
 				    !opened_now(attempts, attempt->port)))
 		return;
-	if (lazy && attempt_admit(attempts, attempt, packet, len, reason, sizeof(reason)))
+	if (lazy && attempt_admit(attempts, attempt, packet, len, &decision, reason, sizeof(reason)))
 		return;
 	if (lazy)
 		(void)gateway_refuse(attempts->fds[0], packet, len);
 	if (attempt_is_news(egress, attempt))
-		attempt_tell(egress, attempt, reason);
+		attempt_tell(egress, attempt, decision, reason);
 }
 
 bool attempts_carried(struct egress *egress, uint8_t protocol, uint32_t address, uint16_t port, bool asks)
@@ -182,7 +190,7 @@ bool attempts_carried(struct egress *egress, uint8_t protocol, uint32_t address,
 	if (asks && protocol == IPPROTO_TCP && attempt_allowed(egress, &attempt, reason, sizeof(reason)))
 		return true;
 	if (attempt_is_news(egress, &attempt))
-		attempt_tell(egress, &attempt, reason);
+		attempt_tell(egress, &attempt, NET_REFUSED, reason);
 	return false;
 }
 

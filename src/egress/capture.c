@@ -16,8 +16,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* How long a listener rests when there is no fd left. LISTENERS_MAX bounds open mode. */
-enum { ACCEPT_REST_MS = 100, LISTENERS_MAX = 4096 };
+/* How long a listener rests when there is no fd left. In open mode at most LISTENERS_MAX are held: who was used last the longest ago goes. */
+enum { ACCEPT_REST_MS = 100, LISTENERS_MAX = 1024 };
 
 struct listener {
 	struct listener *next;
@@ -26,6 +26,8 @@ struct listener {
 	struct loop_timer rest;
 	int fd;
 	uint16_t port;
+	bool is_spare;    /* made when its port was wanted: it can be made again */
+	uint64_t used_ms; /* when it last had a connection */
 };
 
 struct capture {
@@ -50,6 +52,7 @@ static void listener_ready(struct loop_io *io, uint32_t events)
 
 	(void)events;
 	if (fd >= 0) {
+		listener->used_ms = loop_now(listener->egress->loop);
 		conn_accept(listener->egress, fd, listener->port);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
 		loop_unwatch(listener->egress->loop, io);
@@ -64,19 +67,18 @@ static void listener_rested(struct loop_timer *timer)
 	(void)loop_watch(listener->egress->loop, &listener->io, listener->fd, EPOLLIN);
 }
 
-static int listener_add(struct capture *capture, int *fd, uint16_t port)
+static int listener_add(struct capture *capture, int *fd, uint16_t port, bool is_spare)
 {
-	struct listener *listener;
+	struct listener *listener = calloc(1, sizeof(*listener));
 	const int on = 1;
 	int r;
 
-	if (capture->listener_count == LISTENERS_MAX)
-		return -ENOSPC;
-	listener = calloc(1, sizeof(*listener));
 	if (!listener)
 		return -ENOMEM;
 	listener->egress = capture->egress;
 	listener->port = port;
+	listener->is_spare = is_spare;
+	listener->used_ms = loop_now(capture->egress->loop);
 	listener->io.ready = listener_ready;
 	listener->rest.due = listener_rested;
 	(void)setsockopt(*fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* what is accepted has it, too */
@@ -91,6 +93,32 @@ static int listener_add(struct capture *capture, int *fd, uint16_t port)
 	capture->listener_count++;
 	capture->ports[port / 8] |= (uint8_t)(1u << port % 8);
 	return 0;
+}
+
+static void listener_free(struct capture *capture, struct listener **at)
+{
+	struct listener *listener = *at;
+
+	*at = listener->next;
+	capture->listener_count--;
+	capture->ports[listener->port / 8] &= (uint8_t) ~(1u << listener->port % 8);
+	loop_unwatch(capture->egress->loop, &listener->io);
+	loop_timer_stop(capture->egress->loop, &listener->rest);
+	fd_close(&listener->fd);
+	free(listener);
+}
+
+/* Makes room for another. False: none can be spared. */
+static bool listener_retire(struct capture *capture)
+{
+	struct listener **oldest = NULL;
+
+	for (struct listener **at = &capture->listeners; *at; at = &(*at)->next)
+		if ((*at)->is_spare && (!oldest || (*at)->used_ms <= (*oldest)->used_ms))
+			oldest = at;
+	if (oldest)
+		listener_free(capture, oldest);
+	return oldest != NULL;
 }
 
 static int capture_add(struct capture *capture, int *fd, unsigned kind, uint16_t port)
@@ -116,7 +144,7 @@ static int capture_add(struct capture *capture, int *fd, unsigned kind, uint16_t
 		capture->gateway.nursery = STEAL_FD(*fd);
 		return 0;
 	case NET_CAPTURE_LISTENER:
-		return listener_add(capture, fd, port);
+		return listener_add(capture, fd, port, false);
 	case NET_CAPTURE_STREAM:
 		return capture->carried ? -EEXIST : carried_start(capture->egress, STEAL_FD(*fd), &capture->carried);
 	default:
@@ -209,9 +237,15 @@ bool capture_is_lazy(const struct egress *egress)
 
 int capture_listen(struct egress *egress, uint16_t port)
 {
-	auto_close int fd = gateway_listen(&egress->capture->gateway, port);
+	struct capture *capture = egress->capture;
+	auto_close int fd = -1;
 
-	return fd < 0 ? fd : listener_add(egress->capture, &fd, port);
+	if (capture->listener_count >= LISTENERS_MAX)
+		(void)listener_retire(capture);
+	fd = gateway_listen(&capture->gateway, port);
+	if (fd == -EMFILE && listener_retire(capture))
+		fd = gateway_listen(&capture->gateway, port);
+	return fd < 0 ? fd : listener_add(capture, &fd, port, true);
 }
 
 void capture_free(struct egress *egress)
@@ -220,15 +254,8 @@ void capture_free(struct egress *egress)
 
 	if (!capture)
 		return;
-	while (capture->listeners) {
-		struct listener *listener = capture->listeners;
-
-		capture->listeners = listener->next;
-		loop_unwatch(egress->loop, &listener->io);
-		loop_timer_stop(egress->loop, &listener->rest);
-		fd_close(&listener->fd);
-		free(listener);
-	}
+	while (capture->listeners)
+		listener_free(capture, &capture->listeners);
 	for (int i = 0; i < 2; i++)
 		dns_service_free(egress, capture->dns[i]);
 	carried_free(capture->carried);

@@ -194,11 +194,15 @@ static const struct sock_filter rule_openat[] = {
 static const struct sock_filter rule_socket[] = {
 	LOAD(ARG_LOW(0)),
 	JUMP_EQUAL(AF_INET, 1, 0),
-	JUMP_EQUAL(AF_INET6, 0, 5),
+	JUMP_EQUAL(AF_INET6, 0, 9),
 	LOAD(ARG_LOW(1)),
 	BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf), /* the type, without its flags */
 	JUMP_EQUAL(SOCK_STREAM, 1, 0),
-	JUMP_EQUAL(SOCK_DGRAM, 0, 1),
+	JUMP_EQUAL(SOCK_DGRAM, 0, 5),
+	LOAD(ARG_LOW(2)), /* those types have other protocols, too: ICMP, SCTP, MPTCP, UDP-Lite */
+	JUMP_EQUAL(0, 2, 0),
+	JUMP_EQUAL(IPPROTO_TCP, 1, 0),
+	JUMP_EQUAL(IPPROTO_UDP, 0, 1),
 	RETURN(SECCOMP_RET_ALLOW),
 	RETURN(KILL),
 };

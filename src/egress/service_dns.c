@@ -56,31 +56,35 @@ static void tell_name(struct egress *egress, const char *name, enum net_event_de
 	egress_event_text(event.host, sizeof(event.host), name);
 	if (reason)
 		egress_event_text(event.reason, sizeof(event.reason), reason);
-	if (decision == NET_REFUSED)
+	if (decision == NET_REFUSED && name[0] != '(')
 		snprintf(event.allow, sizeof(event.allow), "--allow %s", name);
 	egress_event(egress, &event);
 }
 
-/* An allowed name is told once to each job. */
+/* An allowed name is told once to each job, whatever was asked of it. */
 static enum dns_rcode decide(struct egress *egress, const struct dns_question *question, uint32_t *ret_address)
 {
-	if (!question->name[0])
+	uint32_t address;
+
+	if (!question->name[0]) {
+		if (attempts_news(egress, "", 0))
+			tell_name(egress, "(no name)", NET_REFUSED, "what was asked for is no name");
 		return DNS_NXDOMAIN;
+	}
 	if (!net_rules_name(&egress->config.rules, question->name)) {
 		if (attempts_news(egress, question->name, strlen(question->name)))
 			tell_name(egress, question->name, NET_REFUSED, "no rule allows this name");
 		return DNS_NXDOMAIN;
 	}
-	if (question->type != DNS_TYPE_A)
-		return DNS_OK;
-	*ret_address = pool_address(&egress->pool, question->name);
-	if (!*ret_address) {
+	address = pool_address(&egress->pool, question->name);
+	if (!address) {
 		if (attempts_news(egress, "pool", 4))
 			tell_name(egress, question->name, NET_FAILED, "too many names for one box");
 		return DNS_SERVFAIL;
 	}
-	if (pool_is_news(&egress->pool, *ret_address))
+	if (pool_is_news(&egress->pool, address))
 		tell_name(egress, question->name, NET_ALLOWED, NULL);
+	*ret_address = question->type == DNS_TYPE_A ? address : 0;
 	return DNS_OK;
 }
 
@@ -94,6 +98,7 @@ size_t dns_service_answer(struct dns_service *service, const uint8_t *packet, si
 	if (r < 0)
 		return 0;
 	if (bucket_ask(&service->egress->questions, 1, NULL) == 0) {
+		service->egress->events_lost++;
 		rcode = DNS_REFUSED;
 	} else {
 		bucket_take(&service->egress->questions, 1);

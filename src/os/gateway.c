@@ -227,6 +227,9 @@ static int tcp_socket(const struct gateway_options *o)
 		return -errno;
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, CONGESTION, sizeof(CONGESTION) - 1);
 	r = o->lazy ? set_option(fd, SOL_SOCKET, SO_MARK, MARK) : 0;
+	/* A listener may be closed and wanted again while connections of its port live on. */
+	if (r == 0 && o->lazy)
+		r = set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	return r < 0 ? r : STEAL_FD(fd);
 }
 

@@ -103,6 +103,16 @@ for what in cut none two update chaos pointer "long label"; do says "$what" '^(t
 says edns '^ok 198' "EDNS is understood"
 says after '^ok 198' "and it still answers"
 
+# ---- what is told ----
+ask --allow '*.wild.example' -- <<'END'
+say("text", resolve("only.wild.example", "TXT"))
+say("nul", read_answer(ask_udp(query("api.example.com").replace(b"api", b"a\0i"))))
+END
+says text '^ok$' "a name of which no address is wanted"
+expect "is told as well" 'network=~only.wild.example'
+say_is nul nxdomain "what is no name does not exist"
+expect "and is told" 'network=~is no name'
+
 # ---- as many as one likes ----
 ask --allow '*.wild.example' -- <<'END'
 import threading
@@ -144,6 +154,7 @@ say("meanwhile", stream(100))
 say("still", flood.is_alive())
 flood.join()
 say("within", 1000 <= codes.count(0) <= 4100 + 2000 * (time.monotonic() - begin) and REFUSED in codes)
+say("refused", codes.count(REFUSED))
 time.sleep(1)
 say("later", resolve("later.wild.example"))
 END
@@ -153,4 +164,6 @@ is "$(said "few, tcp") $(said still)" "100 True" "control: and a hundred over TC
 got=$(said meanwhile)
 if [ "${got:-100}" -lt 50 ]; then pass "those over TCP count with those over UDP ($got of 100)"; else fail "those over TCP count with those over UDP" "$got of 100"; fi
 says later '^ok 198' "a second later it answers again"
+lost=$(field network_lost)
+if [ "${lost:-0}" -ge "$(said refused)" ] && [ "$(said refused)" -gt 0 ]; then pass "what was refused is counted ($lost, of which $(said refused) answers came)"; else fail "what was refused is counted" "$lost of $(said refused)"; fi
 done_testing

@@ -102,4 +102,20 @@ say_is address hello "any public address"
 for what in "private name" private meta; do says "$what" '^(ECONNREFUSED|ECONNRESET)$' "but not: $what"; done
 is "$(to 10.1.2.3)$(to 169.254.169.254)" 00 "nothing arrived there"
 status 0 "control: both can be reached outside" sh -c 'curl -sS -m 5 http://10.1.2.3/ && curl -sS -m 5 http://169.254.169.254/'
+
+# ---- more ports than are listened on at once ----
+# Who was used longest ago goes, and comes back when it is wanted; what it has accepted lives on.
+ask --net open -- <<'END'
+held = socket.create_connection(("192.0.2.99", 22), timeout=5)
+for port in range(20000, 21200):
+    tried(lambda: socket.create_connection(("192.0.2.99", port), timeout=5).close())
+say("new", talk("192.0.2.99", 5432, b"hello"))
+held.sendall(b"still")
+say("held", tried(held.recv, 10))
+say("again", talk("192.0.2.99", 22, b"hello"))
+END
+say_is new hello "after twelve hundred ports another one"
+say_is held "b'still'" "what the first has accepted is there"
+say_is again hello "and the first again"
+is "$(field network | grep -c 'nobody can listen')" 0 "of none it is said that nobody can listen there"
 done_testing

@@ -96,6 +96,16 @@ static int act_raw(void)
 	return code(socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));
 }
 
+static int act_mptcp(void)
+{
+	return code(socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP));
+}
+
+static int act_udplite(void)
+{
+	return code(socket(AF_INET, SOCK_DGRAM, IPPROTO_UDPLITE));
+}
+
 static int act_umount(void)
 {
 	return code(syscall(SYS_umount2, "/nowhere", 0)) == ENOENT ? 0 : EPERM;
@@ -239,6 +249,8 @@ static const struct {
 	{ "a netlink socket", act_netlink, 0, 1000 + SIGSYS },
 	{ "a packet socket", act_packet, -1, 1000 + SIGSYS },
 	{ "a raw socket", act_raw, -1, 1000 + SIGSYS },
+	{ "MPTCP", act_mptcp, 0, 1000 + SIGSYS },
+	{ "UDP-Lite", act_udplite, 0, 1000 + SIGSYS },
 	{ "umount", act_umount, -1, 1000 + SIGSYS },
 	{ "memory with code", act_exec_memory, 0, 1000 + SIGSYS },
 	{ "kill", act_kill, 0, 1000 + SIGSYS },
