@@ -331,7 +331,11 @@ int authority_new(const char *ca_file, struct authority **ret, struct cordon_err
 	a->bundles[0] = a->bundles[1] = -1;
 	/* No configuration file: what it says is for other programs. */
 	OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS, NULL);
-	CRYPTO_secure_malloc_init(SECURE_HEAP, 16); /* private keys: locked, not in core files */
+	(void)CRYPTO_secure_malloc_init(SECURE_HEAP, 16); /* private keys: locked, not in core files */
+	if (!CRYPTO_secure_malloc_initialized()) {
+		cordon_fail(err, CORDON_SYSTEM, errno, "egress: memory for private keys");
+		goto fail;
+	}
 	if (open_roots(a, ca_file, err) < 0)
 		goto fail;
 	a->key = EVP_EC_gen("P-256");

@@ -198,16 +198,21 @@ int main(void)
 	struct authority *a = NULL, *trusting = NULL, *more = NULL;
 	struct cordon_error err = { 0 };
 	uint64_t t0 = clock_us(), t1, t2;
+	size_t used;
 	char *pem;
 	int fd;
 
 	ok(authority_new(NULL, &a, &err) == 0, "an authority");
 	t1 = clock_us();
+	used = CRYPTO_secure_used();
+	ok(used > 0, "its key is in memory that is locked and left out of core files (%zu bytes)", used);
 	ok(authority_new(NULL, &more, &err) == 0, "and another");
 	t2 = clock_us();
 	note("the first takes %llu us with the library's start, the second %llu us", (unsigned long long)(t1 - t0),
 	     (unsigned long long)(t2 - t1));
+	ok(CRYPTO_secure_used() > used, "whose key is there, too");
 	authority_free(more);
+	is_num(CRYPTO_secure_used(), used, "as long as it lives");
 	fd = mkstemp(ca_path);
 	pem = authority_pem(a);
 	ok(fd >= 0 && write(fd, pem, strlen(pem)) == (ssize_t)strlen(pem), "its certificate in a file");
