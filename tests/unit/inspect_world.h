@@ -40,6 +40,7 @@ static struct world {
 	enum net_event_decision dial_failed;
 	unsigned dials;
 	bool tls;
+	bool silent; /* a server that is connected to says nothing and reads nothing */
 	struct peer box, server;
 	struct authority *server_authority, *box_trust;
 	char server_ca[64], box_ca[64];
@@ -233,6 +234,7 @@ static inline void dial_due(struct loop_timer *timer)
 	c->upstream = fds[0];
 	peer_close(&w.server);
 	peer_open(&w.server, fds[1], w.tls ? authority_accept(w.server_authority, host) : NULL);
+	w.server.deaf = w.silent;
 	c->dialled_fn(c, 0);
 }
 
