@@ -125,6 +125,8 @@ static inline void world_rule(struct net_config *config, const char *text, bool 
 		note("rule %s: %s", text, err.message);
 }
 
+static bool world_any_rate; /* forked: as many questions a second as one likes */
+
 /* In the child, forked: what main() does, without the jail. */
 static inline int world_serve(const struct net_config *config, int events, int capture)
 {
@@ -134,6 +136,8 @@ static inline int world_serve(const struct net_config *config, int events, int c
 
 	if (net_config_copy(&egress.config, config) < 0 || egress_init(&egress, &err) < 0)
 		return 1;
+	if (world_any_rate)
+		bucket_init(&egress.questions, egress.loop, 0, 0);
 	r = egress_events_start(&egress, events);
 	if (r == 0)
 		r = capture_start(&egress, capture);
