@@ -154,8 +154,10 @@ struct resolver *resolver_new(struct loop *loop, const char **ret_why)
 {
 	static char files_then_dns[] = "fb";
 	struct ares_options options = {
-		/* The name as it stands: no search domains, no HOSTALIASES; so what is asked is what was allowed. */
+		/* The name as it stands: no search domains, no HOSTALIASES; so what is asked is what was allowed. The flag alone
+		 * would not do: ares_getaddrinfo() looks at it in later versions only. No domains it is, in all of them. */
 		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES,
+		.ndomains = 0,
 		.timeout = RESOLVE_TIMEOUT_MS,
 		.tries = RESOLVE_TRIES,
 		.lookups = files_then_dns,
@@ -173,7 +175,7 @@ struct resolver *resolver_new(struct loop *loop, const char **ret_why)
 	options.sock_state_cb_data = resolver;
 	r = ares_init_options(&resolver->channel, &options,
 			      ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
-				      ARES_OPT_SOCK_STATE_CB);
+				      ARES_OPT_DOMAINS | ARES_OPT_SOCK_STATE_CB);
 	if (r != ARES_SUCCESS) {
 		*ret_why = ares_strerror(r);
 		free(resolver);

@@ -91,10 +91,10 @@ expect "and why is told" 'network=~rebind.example.com is at 169.254.169.254: .*m
 odd=(v6only both cname crowd tc second slow goodhosts)
 flags=()
 for name in "${odd[@]}"; do flags+=(--allow "$name.example.com:22/tcp"); done
-ask "${flags[@]}" --allow cname-loop.example.com:22/tcp --allow nx.example.com:22/tcp --allow servfail.example.com:22/tcp -- "${odd[@]}" <<'END'
+ask "${flags[@]}" --allow cname-loop.example.com:22/tcp --allow cname-bare.example.com:22/tcp --allow nx.example.com:22/tcp --allow servfail.example.com:22/tcp -- "${odd[@]}" <<'END'
 for name in arguments:
     say(name, talk(f"{name}.example.com", 22, b"hello"))
-for name in ["cname-loop", "nx", "servfail"]:
+for name in ["cname-loop", "cname-bare", "nx", "servfail"]:
     say(name, talk(f"{name}.example.com", 22, b"hello", timeout=10))
 END
 say_is v6only hello "a name with IPv6 only is reached over IPv4 inside"
@@ -107,6 +107,58 @@ say_is slow hello "one whose servers are slow"
 say_is goodhosts hello "one out of /etc/hosts"
 for name in cname-loop nx servfail; do says "$name" "$NEVER" "$name fails"; done
 isnt "$(seen tcp '"to": "2001:db8::80"')" 0 "control: over IPv6 outside"
+# An alias is the resolver's to follow: it is no name that a rule allows.
+says cname-bare "$NEVER" "an alias alone, without the address behind it, fails"
+expect "as a name without an address" 'network=~resolving cname-bare.example.com: the name does not exist'
+is "$(seen dns chain.example)" 0 "what is behind an alias is not asked for"
+unlike "$(field network)" 'chain\.example' "nor told"
+isnt "$(asked cname.example.com) $(asked cname-bare.example.com)" "0 0" "control: the names themselves were"
+ask --allow b.chain.example:22/tcp -- <<'END'
+say("target", talk("b.chain.example", 22, b"hello"))
+END
+is "$(said target) $(seen dns '"b.chain.example", "type": 1,')" "hello 1" "control: one that is allowed by itself is asked for, and reached"
+
+# ---- names that are not found, where the host has domains to look in ----
+printf 'nameserver 192.0.2.53\nsearch corp.example\noptions ndots:5\n' >"$NET/resolv.conf"
+before="$(asked nx.example.com) $(asked servfail.example.com)"
+ask --allow nx.example.com:22/tcp --allow servfail.example.com:22/tcp --allow single:22/tcp -- <<'END'
+for name in ["nx.example.com", "servfail.example.com", "single"]:
+    say(name, talk(name, 22, b"hello", timeout=10))
+END
+for name in nx.example.com servfail.example.com; do says $name "$NEVER" "$name fails, also where there is a search domain"; done
+isnt "$(asked nx.example.com) $(asked servfail.example.com)" "$before" "control: for which the servers were asked"
+is "$(said single) $(seen dns '"single", "type": 1,')" "hello 1" "a name of one label is asked for as it stands"
+is "$(seen dns corp.example)" 0 "and nothing below the search domain"
+getent hosts nx.example.com >/dev/null
+isnt "$(asked nx.example.com.corp.example)" 0 "control: outside the same name makes the resolver ask for one there"
+echo 'nameserver 192.0.2.53' >"$NET/resolv.conf"
+
+# ---- any port, and many: who decides on each packet tells its refusals as well ----
+before="$(to 10.1.2.3) $(to 169.254.169.254)"
+ask --net open -- <<'END'
+say("private name", talk("private.example.com", 22, b"hello"))
+say("private", talk("10.1.2.3", 22, b"hello"))
+say("meta", talk("169.254.169.254", 80, b"GET / HTTP/1.0\r\n\r\n"))
+say("public", talk("192.0.2.99", 22, b"hello"))
+END
+for what in "private name" private meta; do says "$what" '^(ECONNREFUSED|ECONNRESET)$' "open: $what is refused"; done
+say_is public hello "control: what is public is not"
+expect "each is a denial" 'denials=~private.example.com:22' 'denials=~ 10.1.2.3:22' 'denials=~ 169.254.169.254:80'
+unlike "$(field denials)" 192.0.2.99 "control: and nothing else"
+ask --allow git.example.com:5000-6000/tcp --allow private.example.com:5000-6000/tcp -- <<'END'
+say("within", talk("git.example.com", 5432, b"hello"))
+say("closed", talk("git.example.com", 5433, b"hello"))
+say("outside", talk("git.example.com", 22, b"hello"))
+say("above", talk("git.example.com", 7000, b"hello"))
+say("other", talk("192.0.2.99", 5432, b"hello"))
+say("private", talk("private.example.com", 5432, b"hello"))
+END
+say_is within hello "a range of ports: one within it"
+says closed '^(ECONNREFUSED|ECONNRESET)$' "also where nobody listens"
+for what in outside above other private; do says "$what" '^(ECONNREFUSED|ECONNRESET)$' "and nothing else: $what"; done
+expect "which are denials" 'denials=~git.example.com:22.*--allow git.example.com:22/tcp' 'denials=~git.example.com:7000' 'denials=~192.0.2.99:5432' 'denials=~private.example.com:5432'
+unlike "$(field denials)" 'git.example.com:543[23]' "control: but for what is within it"
+is "$(to 10.1.2.3) $(to 169.254.169.254)" "$before" "nothing arrived at what is private"
 
 # ---- other ways out ----
 PROBE_FLAGS=(--allow api.example.com)
@@ -135,6 +187,16 @@ with socket.create_server(("0.0.0.0", 443)) as server:
         say("own 443", "had")
 for port in [22, 53, 80, 443, 5432, 8080, 65535]:
     say(f"gateway {port}", talk("198.19.255.1", port, b"GET / HTTP/1.0\r\n\r\n", timeout=2))
+def datagram(host, port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.settimeout(2)
+        s.connect((host, port))
+        s.send(b"\xc0\0\0\0\1" + bytes(1195))
+        return s.recv(1)
+begin = time.monotonic()
+say("quic", tried(datagram, "api.example.com", 443))
+say("udp", tried(datagram, "192.0.2.10", 4433))
+say("soon", time.monotonic() - begin < 1)
 with socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262) as s:
     s.settimeout(2)
     say("mptcp", tried(lambda: (s.connect(("10.1.2.3", 22)), s.send(b"x"), s.recv(1))))
@@ -145,5 +207,6 @@ says route '^(EPERM|EACCES)$' "no route of its own"
 says addr '^(EPERM|EACCES)$' "no address of its own"
 say_is "own 443" had "control: but every port for servers of its own"
 for port in 22 80 443 5432 8080 65535; do says "gateway $port" "$NEVER" "nothing at the gateway's port $port"; done
+is "$(said quic) $(said udp) $(said soon)" "ECONNREFUSED ECONNREFUSED True" "UDP is refused at once: QUIC need not wait to fall back"
 says mptcp "$NEVER" "MPTCP leads nowhere else"
 done_testing

@@ -59,9 +59,11 @@ ALIAS = {
     "cname.example.com": "a.chain.example",
     "a.chain.example": "b.chain.example",
     "cname-private.example.com": "internal.chain.example",
+    "cname-bare.example.com": "b.chain.example",
     "cname-loop.example.com": "cname-loop2.example.com",
     "cname-loop2.example.com": "cname-loop.example.com",
 }
+BARE = {"cname-bare.example.com"}  # the alias alone, of which who asks has to make a question of its own
 WILD = {".wild.example": "192.0.2.20", ".pypi.example": "192.0.2.21"}
 FAIL = {"nx.example.com": NXDOMAIN, "servfail.example.com": SERVFAIL}
 asked = {}
@@ -92,6 +94,8 @@ def records(name, kind):
             break
         target = encode(ALIAS[name])
         out.append(encode(name) + struct.pack("!HHIH", CNAME, 1, 0, len(target)) + target)
+        if name in BARE:
+            return out
         name = ALIAS[name]
     if name in ALIAS:
         return out
