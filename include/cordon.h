@@ -260,8 +260,8 @@ CORDON_API struct cordon_result *cordon_result_from_error(const struct cordon_er
 CORDON_API const char *cordon_status_name(enum cordon_status status); /* "success", "denied" … */
 CORDON_API char *cordon_result_json(const struct cordon_result *result);
 CORDON_API char *cordon_connection_json(const struct cordon_connection *connection); /* one line, for logs */
-/* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed (also to copy a file out), 126 not executable or not
- * allowed, 127 not found, 128+n signal. */
+/* The exit status of `cordon run`: the payload's own; 124 deadline, 125 cordon failed (also to copy a file out, where the payload
+ * succeeded, and where the box's network broke down, also where it did not), 126 not executable or not allowed, 127 not found, 128+n signal. */
 CORDON_API int cordon_result_exit_status(const struct cordon_result *result);
 CORDON_API void cordon_result_free(struct cordon_result *result);
 

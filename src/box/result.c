@@ -234,6 +234,8 @@ int cordon_result_exit_status(const struct cordon_result *r)
 		return 125;
 	if (r->status == CORDON_SUCCESS && r->error)
 		return 125; /* the payload did its part, cordon did not: a file could not be copied out */
+	if (r->status == CORDON_ERROR && r->error && strcmp(r->error->step, "egress") == 0)
+		return 125; /* what it made of a network that broke down is nobody's answer */
 	if (r->status == CORDON_TIMEOUT)
 		return 124;
 	if (r->signal)

@@ -110,8 +110,27 @@ kill -9 "$it"
 sleep 0.2
 touch "$WORK/shared/go"
 wait $pid
+is $? 125 "when it is killed the run ends with 125, whatever the payload makes of it"
 expect "when it is killed the box has no network, and the result says so" 'error.message=~egress process was killed.*no network' 'error.step=egress'
 is "$(field stdout)" "ok GET /first" "nothing is reached any more"
+first=$(seen http '"/first"')
+start --net-read-only --allow api.example.com
+pid=$!
+more() { [ "$(seen http '"/first"')" -gt "$first" ]; }
+until_true 20 more
+it=$(egress_of $pid)
+is "$(cat "/proc/$it/comm")" cordon-egress-t "where TLS is looked into it is another program"
+kill -9 "$it"
+sleep 0.2
+touch "$WORK/shared/go"
+wait $pid
+is "$? $(field stdout)" "125 ok GET /first" "whose end is the same"
+expect "and told the same" 'error.message=~egress process was killed.*no network' 'error.step=egress'
+start --net-read-only --allow api.example.com
+pid=$!
+touch "$WORK/shared/go"
+wait $pid
+is "$? $(field stdout | xargs)" "0 ok GET /first ok GET /x" "control: where nobody kills it both are reached"
 start --net none
 pid=$!
 sleep 0.5
