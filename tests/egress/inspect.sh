@@ -181,6 +181,15 @@ done
 like "$(web --policy "$WORK/policy.yaml" -- https://wronghost.example.com/x)" 'failed: certificate' "and no others"
 is "$(web --net-read-only --ca-file "$NET/otherca.pem" --allow badcert.example.com -- https://badcert.example.com/x)" "ok GET /x" "--ca-file does the same"
 
+# ---- a certificate whose time is over ----
+result --net-read-only --allow expired.example.com:443 -- curl -sS -m 5 https://expired.example.com/expired
+like "$(field stdout)" 'failed: certificate not accepted: certificate has expired' "a server whose certificate has expired is not spoken to"
+expect "which is told" 'network=~"decision": "failed", "host": "expired.example.com".*certificate has expired'
+is "$(seen http '"/expired"')" 0 "nothing of the request arrived"
+touch "$NET/renewed"
+is "$(web --net-read-only --allow expired.example.com:443 -- https://expired.example.com/expired)" "ok GET /expired" "control: the same server, once its certificate is renewed"
+rm "$NET/renewed"
+
 # ---- egress that does not come up ----
 policy <<END
 network:

@@ -166,22 +166,34 @@ network:
     - {host: api.example.com, ports: [80], protocol: http, secret: QUIET}
     - {host: git.example.com, ports: [80], protocol: http, secret: FAILED}
     - {host: files.example.com, ports: [80], protocol: http, secret: PIPED}
+    - {host: db.example.com, ports: [80], protocol: http, secret: LINES}
+    - {host: h2.example.com, ports: [80], protocol: http, secret: LONG}
 secrets:
   QUIET: {from: "command:printf $VALUE; exec >&-; sleep 50", header: "X-Api-Key: {}"}
-  FAILED: {from: "command:printf $VALUE; exit 3", header: "X-Api-Key: {}"}
+  FAILED: {from: "command:echo failed >>$WORK/said; printf $VALUE; exit 3", header: "X-Api-Key: {}"}
+  LINES: {from: "command:echo lines >>$WORK/said; echo $VALUE; echo $VALUE", header: "X-Api-Key: {}"}
+  LONG: {from: "command:echo long >>$WORK/said; yes $VALUE | head -c 9000 | tr -d '[:space:]'", header: "X-Api-Key: {}"}
   PIPED: {from: 'command:kill -PIPE \$\$; echo ignored', header: "X-Api-Key: {}"}
 END
 begin=$SECONDS
 ask "${P[@]}" -- <<'END'
 say("failed", request("git.example.com", "GET /failed HTTP/1.1\r\nHost: git.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
 say("piped", request("files.example.com", "GET /piped HTTP/1.1\r\nHost: files.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
+say("lines", request("db.example.com", "GET /lines HTTP/1.1\r\nHost: db.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
+say("long", request("h2.example.com", "GET /long HTTP/1.1\r\nHost: h2.example.com\r\nConnection: close\r\n\r\n").splitlines()[-4])
 say("quiet", request("api.example.com", "GET /quiet HTTP/1.1\r\nHost: api.example.com\r\nConnection: close\r\n\r\n", timeout=2))
 END
 says failed 'its command failed' "what a command says that fails is no value"
 says piped 'its command failed' "a command has the usual signals, whatever cordon ignores"
 says quiet timeout "one that has said all and does not end is waited for"
 ok "and does not hold up the run" test $((SECONDS - begin)) -lt 15
-is "$(seen http /failed)$(seen http /piped)$(seen http /quiet)" 000 "nothing was sent without its secret"
+says lines 'LINES' "a value of two lines is none"
+says long 'too long' "nor is one that is too long"
+is "$(seen http /failed)$(seen http /piped)$(seen http /quiet)$(seen http /lines)$(seen http /long)" 00000 "nothing was sent without its secret"
+unlike "$GOT" "$FORMS" "no error says what a command said"
+unlike "$(cat "$WORK/.result" "$WORK/.result.err")" "$FORMS" "nor does the result, or what is said to a person"
+is "$(sort "$WORK/said" | tr '\n' ' ')" "failed lines long " "control: they ran, and said it"
+expect "control: and the result has their failures" 'network=~FAILED.*its command failed' 'network=~LONG'
 
 # ---- where egress keeps it ----
 "${UNCAP[@]}" "$CORDON" run --json --secret KEPT=env:MYKEY@api.example.com -- bash -c 'curl -sS -m 5 -H "Authorization: $KEPT" https://api.example.com/kept; sleep 2' >"$WORK/.result" 2>&1 &

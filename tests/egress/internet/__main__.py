@@ -33,9 +33,16 @@ def certificate(work, name, issuer, sans):
     openssl("req", "-x509", *new, *sign, *extra, "-keyout", f"{work}/{name}.key", "-out", f"{work}/{name}.pem")
 
 
-def context(work, name, alpn=("http/1.1",)):
+def expired(work, name, issuer, key, sans):
+    """The certificate of another's key, whose time was over when it was made."""
+    openssl("req", "-new", "-key", f"{work}/{key}.key", "-subj", f"/CN={name}", "-addext", f"subjectAltName={sans}", "-out", f"{work}/{name}.csr")
+    openssl("x509", "-req", "-in", f"{work}/{name}.csr", "-copy_extensions", "copy", "-CA", f"{work}/{issuer}.pem", "-CAkey", f"{work}/{issuer}.key",
+            "-days", "-1", "-out", f"{work}/{name}.pem")
+
+
+def context(work, name, alpn=("http/1.1",), key=None):
     c = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    c.load_cert_chain(f"{work}/{name}.pem", f"{work}/{name}.key")
+    c.load_cert_chain(f"{work}/{name}.pem", f"{work}/{key or name}.key")
     c.set_alpn_protocols(list(alpn))
     return c
 
@@ -46,13 +53,14 @@ def contexts(work):
     certificate(work, "good", "ca", SANS)
     certificate(work, "bad", "otherca", SANS)
     certificate(work, "wrong", "ca", "DNS:somebody-else.example")
+    expired(work, "expired", "ca", "good", SANS)
     good = context(work, "good")
     by_name = {"h2.example.com": context(work, "good", ("h2", "http/1.1")), "badcert.example.com": context(work, "bad"),
-               "wronghost.example.com": context(work, "wrong")}
+               "wronghost.example.com": context(work, "wrong"), "expired.example.com": context(work, "expired", key="good")}
 
     def choose(sock, name, _):
         sock.sni = name
-        if name in by_name:
+        if name in by_name and not os.path.exists(f"{work}/renewed"):  # a test makes this file: then every certificate is good
             sock.context = by_name[name]
 
     good.sni_callback = choose
