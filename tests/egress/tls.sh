@@ -92,4 +92,16 @@ is "$(web --allow api.example.com:8443/tls -- https://api.example.com:8443/x)" "
 like "$(web --allow api.example.com:8080/tls -- http://api.example.com:8080/x)" '^curl: ' "no plain HTTP where the rule says tls"
 is "$(seen tcp '"port": 8080')" 0 "none of it arrived"
 is "$(web --allow api.example.com:8080/tcp -- http://api.example.com:8080/x)" "ok GET /x" "control: where it says tcp"
+
+# ---- who has a TLS library in it ----
+openssl_of() { { nm "$1" && nm -D "$1"; } 2>/dev/null | grep -cE ' (SSL|EVP|X509)_'; }
+built=$(dirname "$(realpath "$CORDON_PROGRAM")")
+if [ ! -x "$built/cordon-egress-tls" ] || ! nm "$built/cordon-egress-tls" 2>/dev/null | grep -q ' main$'; then
+	skip "who has a TLS library in it" "no programs with symbols beside $CORDON_PROGRAM, or no nm to read them"
+else
+	for program in cordon cordon-init cordon-egress; do
+		like "$(openssl_of "$built/$program") $(nm "$built/$program" | grep -c ' main$')" '^0 1$' "$program has nothing of OpenSSL, and is not linked with it"
+	done
+	isnt "$(openssl_of "$built/cordon-egress-tls")" 0 "control: cordon-egress-tls has it"
+fi
 done_testing
