@@ -97,7 +97,7 @@ static int make_group(struct oci *o, struct cordon_error *err)
 	/* A process of the container is not one of the host in gVisor: its own threads would be counted. */
 	if (o->is_gvisor) {
 		o->host.can &= ~(unsigned)CGROUP_CAN_PIDS;
-		o->d->created.lacks |= ENGINE_LACKS_SECCOMP | ENGINE_LACKS_INODES;
+		o->d->created.lacks |= ENGINE_LACKS_INODES;
 	}
 	lacks = lacking(&l, o->host.can);
 	o->d->created.lacks |= lacks;
@@ -591,6 +591,8 @@ static int oci_create(struct driver *d, struct cordon_error *err)
 			   .sweeper = -1,
 			   .is_runc = strcmp(d->engine, "runc") == 0,
 			   .is_gvisor = strcmp(d->engine, "runsc") == 0 };
+	if (d->spec.seccomp)
+		return cordon_fail(err, CORDON_INVALID, 0, "%s gets no seccomp filter: it is init's", d->engine);
 	if (o->is_gvisor && hide_orders(err) < 0)
 		return -1;
 	return start(o, err);

@@ -26,7 +26,8 @@
  *   files       list of {source*, dest*}   small files, read-only
  *   tmpfs       list of {dest*, size_bytes, inodes, mode, exec}   mode is an integer (493 is 0755); default 01777; owned by uid and gid
  *   limits      {memory_bytes, cpu_milli, processes, open_files, file_size_bytes, core_bytes, read_bps, write_bps}; 0: none
- *   seccomp     object   "linux.seccomp" of the OCI runtime specification; absent: none
+ *   seccomp     object   docker, podman: "linux.seccomp" of the OCI runtime specification; absent: the daemon's own. The others get none and
+ *               refuse one: the filter is init's
  *   userns      {uid: [{inside, outside, count}], gid: […]}   crun, runc, runsc. Absent: as root none at all is an error, as an
  *               ordinary user uid and gid are mapped to the caller
  *   netns       string   crun, runc, runsc: path of a network namespace that the container gets instead of a new one (gVisor takes its
@@ -80,10 +81,9 @@ enum {
 	ENGINE_LACKS_PROCESSES = 1 << 2,
 	ENGINE_LACKS_DISK_RATE = 1 << 3,
 	ENGINE_LACKS_USERNS = 1 << 4,   /* root in the container, which nobody in it is, would be root outside */
-	ENGINE_LACKS_SECCOMP = 1 << 5,  /* the engine's own filter; init's stands */
-	ENGINE_LACKS_INODES = 1 << 6,   /* tmpfs without a bound on files */
-	ENGINE_LACKS_OWNER = 1 << 7,    /* what it writes to a mount is not the caller's, nor whose the mount is */
-	ENGINE_LACKS_CGROUPNS = 1 << 8, /* it sees the host's names of control groups */
+	ENGINE_LACKS_INODES = 1 << 5,   /* tmpfs without a bound on files */
+	ENGINE_LACKS_OWNER = 1 << 6,    /* what it writes to a mount is not the caller's, nor whose the mount is */
+	ENGINE_LACKS_CGROUPNS = 1 << 7, /* it sees the host's names of control groups */
 };
 
 struct engine_created {

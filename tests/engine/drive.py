@@ -3,7 +3,7 @@ import json, os, re, select, signal, socket, struct, subprocess, time
 
 TYPES = {1: "created", 2: "exited", 3: "error", 4: "stats", 5: "progress"}
 KILL, STAT, PAUSE, RESUME = 6, 7, 8, 9
-LACKS = ["memory", "cpu", "processes", "disk_rate", "userns", "seccomp", "inodes"]
+LACKS = ["memory", "cpu", "processes", "disk_rate", "userns", "inodes", "owner", "cgroupns"]
 
 
 def text(raw):

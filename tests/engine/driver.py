@@ -199,6 +199,11 @@ def errors(e):
     d = e.start(surprise=True)
     ok(d.packet()["type"] == "error", "%s: a specification with an unknown key" % e.name)
     d.end()
+    if e.is_oci:  # who ignored it would run without
+        d = e.start(seccomp={"defaultAction": "SCMP_ACT_ALLOW"})
+        packet = d.packet()
+        ok(packet and packet["type"] == "error" and "seccomp" in packet["message"], "%s: one with a filter, which is init's" % e.name, packet)
+        d.end()
 
 
 def daemon_dies(e):

@@ -3,18 +3,24 @@
 #include "driver/oci.h"
 #include "tap.h"
 
-#define SPEC                                                                                                        \
-	"{\"owner\":\"cordon-7-9-0123abcd\",\"init\":\"/usr/libexec/cordon/"                                        \
-	"cordon-init\",\"image\":\"python:3.12-slim\","                                                             \
-	"\"rootfs\":\"/srv/root\",\"env\":[\"A=b\"],\"mounts\":[{\"source\":\"/data\",\"dest\":\"/in\"},"           \
-	"{\"source\":\"/out\",\"dest\":\"/out\",\"writable\":true}],\"files\":[{\"source\":\"/x\",\"dest\":\"/etc/" \
-	"hosts\"}],"                                                                                                \
-	"\"tmpfs\":[{\"dest\":\"/tmp\",\"size_bytes\":4096,\"inodes\":10,\"mode\":448,\"exec\":false}],"            \
-	"\"limits\":{\"memory_bytes\":1000,\"cpu_milli\":250,\"processes\":9,\"open_files\":64},"                   \
-	"\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ERRNO\"},"                                                       \
-	"\"userns\":{\"uid\":[{\"inside\":0,\"outside\":700000,\"count\":1}],\"gid\":[{\"inside\":0,\"outside\":"   \
-	"700000,"                                                                                                   \
+#define SPEC                                                                                                         \
+	"{\"owner\":\"cordon-7-9-0123abcd\",\"init\":\"/usr/libexec/cordon/"                                         \
+	"cordon-init\",\"image\":\"python:3.12-slim\","                                                              \
+	"\"rootfs\":\"/srv/root\",\"env\":[\"A=b\"],\"mounts\":[{\"source\":\"/data\",\"dest\":\"/in\"},"            \
+	"{\"source\":\"/out\",\"dest\":\"/out\",\"writable\":true}],\"files\":[{\"source\":\"/x\",\"dest\":\"/etc/"  \
+	"hosts\"}],"                                                                                                 \
+	"\"tmpfs\":[{\"dest\":\"/tmp\",\"size_bytes\":4096,\"inodes\":10,\"mode\":448,\"exec\":false}],"             \
+	"\"limits\":{\"memory_bytes\":1000,\"cpu_milli\":250,\"processes\":9,\"open_files\":64,\"file_size_bytes\":" \
+	"4096},"                                                                                                     \
+	"\"seccomp\":{\"defaultAction\":\"SCMP_ACT_ERRNO\"},"                                                        \
+	"\"userns\":{\"uid\":[{\"inside\":0,\"outside\":700000,\"count\":1}],\"gid\":[{\"inside\":0,\"outside\":"    \
+	"700000,"                                                                                                    \
 	"\"count\":1}]}}"
+
+#define MASKED                                                                                                      \
+	"[\"/proc/acpi\",\"/proc/asound\",\"/proc/interrupts\",\"/proc/kcore\",\"/proc/keys\",\"/proc/key-users\"," \
+	"\"/proc/latency_stats\",\"/proc/sched_debug\",\"/proc/scsi\",\"/proc/timer_list\",\"/sys/firmware\"]"
+#define READ_ONLY "[\"/proc/bus\",\"/proc/fs\",\"/proc/irq\",\"/proc/sys\",\"/proc/sysrq-trigger\"]"
 
 static bool is_at(const json_t *json, const char *path, const char *expected)
 {
@@ -91,7 +97,14 @@ static void test_oci(const struct spec *spec)
 		 "{\"type\":\"cgroup\"},{\"type\":\"user\"}]"),
 	   "oci: every namespace is new");
 	ok(is_at(j, "linux.uidMappings", "[{\"containerID\":0,\"hostID\":700000,\"size\":1}]"), "oci: ids");
-	ok(is_at(j, "linux.seccomp", "{\"defaultAction\":\"SCMP_ACT_ERRNO\"}"), "oci: the filter");
+	ok(!json_object_get(json_object_get(j, "linux"), "seccomp"), "oci: no filter, which is init's");
+	ok(is_at(j, "linux.maskedPaths", MASKED), "oci: what tells about the host is covered");
+	ok(is_at(j, "linux.readonlyPaths", READ_ONLY), "oci: what changes the kernel is read-only");
+	ok(is_at(j, "process.rlimits",
+		 "[{\"hard\":0,\"soft\":0,\"type\":\"RLIMIT_CORE\"},{\"hard\":64,\"soft\":64,\"type\":\"RLIMIT_"
+		 "NOFILE\"},"
+		 "{\"hard\":4096,\"soft\":4096,\"type\":\"RLIMIT_FSIZE\"}]"),
+	   "oci: limits of every process, hard ones");
 	ok(is_at(j, "mounts.3",
 		 "{\"destination\":\"/"
 		 "tmp\",\"options\":[\"nosuid\",\"nodev\",\"mode=700\",\"size=4096\",\"noexec\",\"uid=1000\","
@@ -118,6 +131,46 @@ static void test_oci_network(const struct spec *spec)
 	json_decref(j);
 }
 
+/* Its /proc is its own, and it would look for what is to be covered on the host. */
+static void test_oci_gvisor(const struct spec *spec)
+{
+	struct oci_config c = { .spec = spec, .root = "/r", .is_gvisor = true };
+	json_t *j = oci_config_new(&c);
+
+	ok(is_at(j, "linux",
+		 "{\"namespaces\":[{\"type\":\"pid\"},{\"type\":\"mount\"},{\"type\":\"ipc\"},{\"type\":\"uts\"},"
+		 "{\"type\":\"network\"},{\"type\":\"cgroup\"}]}"),
+	   "gvisor: nothing of /proc is covered, every namespace is new");
+	json_decref(j);
+}
+
+/* Nothing of it is the host's but what is given. */
+static void test_docker_walls(const struct spec *spec)
+{
+	json_t *j = docker_create_body(spec, &(struct docker_ways){ .keeps_flags = true, .processes_of_user = 33 });
+	json_t *own = docker_create_body(spec, &(struct docker_ways){ .inside = "/.cordon-77" });
+	json_t *host = json_object_get(j, "HostConfig");
+
+	ok(is_at(host, "MaskedPaths", MASKED), "docker: what tells about the host is covered");
+	ok(is_at(host, "ReadonlyPaths", READ_ONLY), "docker: what changes the kernel is read-only");
+	ok(is_at(host, "Ulimits",
+		 "[{\"Hard\":0,\"Name\":\"core\",\"Soft\":0},{\"Hard\":64,\"Name\":\"nofile\",\"Soft\":64},"
+		 "{\"Hard\":33,\"Name\":\"nproc\",\"Soft\":33},{\"Hard\":4096,\"Name\":\"fsize\",\"Soft\":4096}]"),
+	   "docker: limits of every process, hard ones");
+	ok(is_at(host, "Mounts.3.Target", "\"/.cordon/init\"") && is_at(host, "Mounts.3.ReadOnly", "true"),
+	   "docker: init lies on top, read-only");
+	ok(is_at(own, "HostConfig.Mounts.3.Target", "\"/.cordon-77/init\"") &&
+		   is_at(own, "HostConfig.Mounts.3.ReadOnly", "true") &&
+		   is_at(own, "Entrypoint", "[\"/.cordon-77/init\"]"),
+	   "docker: also in a place of its own");
+	ok(is_at(host, "IpcMode", "\"none\"") && is_at(host, "CgroupnsMode", "\"private\"") &&
+		   !json_object_get(host, "PidMode") && !json_object_get(host, "UTSMode") &&
+		   !json_object_get(host, "UsernsMode"),
+	   "docker: no namespace of the host's");
+	json_decref(j);
+	json_decref(own);
+}
+
 static void test_docker(const struct spec *spec)
 {
 	json_t *j = docker_create_body(spec, &(struct docker_ways){ .is_nonrecursive = true });
@@ -125,11 +178,8 @@ static void test_docker(const struct spec *spec)
 						     .is_plain_tmpfs = true, .seccomp_path = "/s", .place = "here-1" });
 	json_t *r = docker_create_body(spec, &(struct docker_ways){ .keeps_id = true });
 
-	ok(is_at(j, "HostConfig.MaskedPaths.2", "\"/proc/interrupts\"") &&
-		   is_at(j, "HostConfig.ReadonlyPaths.3", "\"/proc/sys\""),
-	   "docker: what tells about the host is covered");
 	ok(is_at(p, "HostConfig.SecurityOpt.1", "\"mask=/proc/asound:/proc/interrupts:/proc/key-users\""),
-	   "podman: the same");
+	   "podman: what tells about the host is covered, besides what it covers itself");
 	ok(is_at(r, "HostConfig.UsernsMode", "\"keep-id\"") &&
 		   !json_object_get(json_object_get(j, "HostConfig"), "UsernsMode"),
 	   "podman without root: the caller's id");
@@ -191,6 +241,8 @@ int main(void)
 	if (ok(spec_parse(&spec, SPEC, strlen(SPEC), &err) == 0, "the specification")) {
 		test_oci(&spec);
 		test_oci_network(&spec);
+		test_oci_gvisor(&spec);
+		test_docker_walls(&spec);
 		test_docker(&spec);
 		test_docker_link(&spec);
 	}
