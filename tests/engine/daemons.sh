@@ -38,7 +38,8 @@ ordinary_user() {
 	is "$(ls -A "$WORK/mine/.git")" "" "and leave nothing"
 	ok "files in and out" user_box --in "$WORK/mine:in" --out "in:$WORK/user/out" -- sh -c 'cat in/new && touch in/more'
 	is "$(ls -A "$WORK/user/out" | tr '\n' ' ')" ".git more new " "arrive"
-	status 137 "memory is bounded" user_box --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
+	user_box --json --memory 64M -- python3 -c 'x = bytearray(200 << 20)' >"$WORK/.result"
+	is "$? $(field status) $(field limit)" "137 resource_exceeded memory" "memory is bounded"
 	user_box --json --disk 2M --tmp 1M -- sh -c 'head -c 1500k /dev/zero >/tmp/x; head -c 100 /dev/zero >~/x && echo end; exit 1' >"$WORK/.result"
 	is "$(field status) $(field limit) $(field stdout)" "resource_exceeded disk end" "so is /tmp, apart from the home"
 	is "$(user_box -- sh -c 'touch /x /home/x /run/x /usr/x 2>/dev/null || true; ls /x /home/x /run/x /usr/x 2>/dev/null')" "" "nothing else is writable"

@@ -46,19 +46,22 @@ until_gone() {
 }
 
 statuses() {
-	result -- sh -c 'echo out; echo err >&2; exit 7'
+	result --require seccomp -- sh -c 'echo out; echo err >&2; exit 7'
 	is "$RESULT_STATUS $(field status) $(field exit_code) $(field stdout) $(field stderr)" "7 error 7 out err" "an exit code, and both streams"
 	is "$(field isolation.engine)" "$ENGINE" "the result names the engine"
 	like "$(field isolation.engine_version)" "^$ENGINE [0-9]" "and its version"
+	VERSION=$(field isolation.engine_version)
 	is "$(field isolation.layers | tr '\n' ' ')" "$LAYERS" "with every layer that it has"
+	is "$(field isolation.required)" seccomp "and what was required"
 	gvisor && like "$(field isolation.engine_version)" '\((systrap|ptrace|kvm)\)$' "and how it catches calls"
-	status 137 "a signal" box -- sh -c 'kill -KILL $$'
+	result -- sh -c 'kill -KILL $$'
+	is "$RESULT_STATUS $(field status) $(field signal) $(field limit)" "137 killed 9 " "a signal, and no limit"
 	result --timeout 1s -- sh -c 'trap "" TERM; sleep 30'
 	is "$RESULT_STATUS $(field status) $(field limit)" "124 timeout wall_time" "the deadline"
 	result --timeout 1s --grace 5s -- sh -c 'trap "echo bye; exit 3" TERM; while :; do sleep 0.05; done'
 	is "$(field status) $(field stdout)" "timeout bye" "with grace it hears SIGTERM first"
 	result --memory 64M -- python3 -c 'x = bytearray(200 << 20)'
-	is "$(field status) $(field limit)" "resource_exceeded memory" "memory"
+	is "$RESULT_STATUS $(field status) $(field limit)" "137 resource_exceeded memory" "memory"
 	if gvisor; then # whose clock goes on while it is held back
 		result --cpus 0.2 --cpu-time 1s --timeout 40s -- python3 -c 'while True: pass'
 		is "$(field status) $(field limit)" "resource_exceeded cpu_time" "CPU time is what was used, also of a share"
@@ -154,6 +157,16 @@ END
 	like "$ERR" "others may change" "which is said"
 }
 
+# around PID: gVisor's kernel is a process of the host, in namespaces of its own. Not that of pids, which its ptrace is not had without, nor that of
+# control groups: those are of what the payload sees, which is that kernel's.
+around() {
+	local name same=''
+	for name in mnt net ipc uts user; do
+		[ "$(readlink "/proc/$1/ns/$name")" ] && [ "$(readlink "/proc/$1/ns/$name")" != "$(readlink "/proc/self/ns/$name")" ] || same+="$name "
+	done
+	is "$same" "" "what gVisor runs in shares no namespace of files, network, IPC, names or ids with the host"
+}
+
 # It takes orders over an abstract socket, which has no owner: who cannot see it cannot give any.
 orders() {
 	local pid keeper
@@ -163,7 +176,86 @@ orders() {
 	is "$(grep -c "@runsc-sandbox" /proc/net/unix)" 0 "gVisor's socket is not among the host's"
 	keeper=$(pgrep -P "$(pgrep -P "$pid")")
 	[ "$ME" != root ] || like "$(cat "/proc/$(pgrep -P "$keeper" -x cordon-engine)/net/unix")" "@runsc-sandbox" "control: it is where its driver is"
+	[ "$ME" != root ] || around "$(pgrep -f "^runsc-sandbox .*/cordon-$keeper-")"
 	wait "$pid"
+}
+
+# look COMMAND…: from where COMMAND runs it, a line for each thing that is looked at: its name and what is so. $LISTENER: a port of ours outside, at $ADDRESSES.
+look() {
+	local it='
+import errno, os, re, socket, stat, sys
+def tried(act, *args):
+    try: act(*args)
+    except OSError as e: return errno.errorcode.get(e.errno, str(e))
+    return "ok"
+def told(path): # what is covered is not there, or is empty
+    try: s = os.stat(path)
+    except OSError: return False
+    return bool(os.listdir(path)) if stat.S_ISDIR(s.st_mode) else s.st_rdev != os.makedev(1, 3)
+def is_read_only(path):
+    return os.path.exists(path) and bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+def loopback():
+    with socket.create_server(("127.0.0.1", 0)) as s: socket.create_connection(s.getsockname(), 5).close()
+port, pid, addresses = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+print("interfaces", *[line.split(":")[0].strip() for line in open("/proc/net/dev") if ":" in line])
+print("connect", *[tried(lambda: socket.create_connection((a, port), 5).close()) for a in addresses])
+print("loopback", tried(loopback))
+print("kill", tried(os.kill, pid, 0))
+for name in "mnt", "pid", "net", "ipc", "uts", "user", "cgroup":
+    if os.path.lexists("/proc/self/ns/" + name): print("ns-" + name, os.readlink("/proc/self/ns/" + name))
+print("told", *[p for p in ("/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/key-users", "/proc/latency_stats",
+      "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/sys/firmware") if told(p)])
+print("hostname", tried(open, "/proc/sys/kernel/hostname", "r+b"))
+try: print("read-only", *[p for p in ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/tmp") if is_read_only(p)])
+except OSError as e: print("read-only", e.strerror)
+for mount in [line.split() for line in open("/proc/mounts")]:
+    if re.fullmatch("/[.]cordon[^/]*/init", mount[1]):
+        print("init", mount[3].split(",")[0], tried(open, mount[1], "r+b"), tried(os.chmod, mount[1], stat.S_IMODE(os.stat(mount[1]).st_mode)))
+own = "/tmp/look-%d" % os.getpid()
+print("own", tried(lambda: open(own, "w").close()), tried(open, own, "r+b"), tried(os.chmod, own, 0o700), tried(os.unlink, own))'
+	"$@" python3 -c "$it" "$LISTENER" $$ "${ADDRESSES[@]}"
+}
+inside() { sed -n "s/^$1 //p;s/^$1\$//p" "$WORK/inside"; }
+outside() { sed -n "s/^$1 //p;s/^$1\$//p" "$WORK/outside"; }
+
+# What it is shut off from, by the kernel's word; the same looks outside are the controls. One box for all of it.
+walls() {
+	local layer name same='' path
+	python3 -c 'import socket
+s = socket.create_server(("", 0), backlog=50)
+print(s.getsockname()[1], flush=True)
+while True: s.accept()[0].close()' >"$WORK/port" &
+	defer kill $!
+	until_true 20 test -s "$WORK/port"
+	LISTENER=$(cat "$WORK/port")
+	mapfile -t ADDRESSES < <(echo 127.0.0.1; ip -4 -o address show scope global 2>/dev/null | sed -n 's|.* inet \([0-9.]*\)/.*|\1|p' | head -n 1)
+	look env >"$WORK/outside" 2>&1
+	look box -- >"$WORK/inside" 2>&1
+	is "$(inside interfaces)" lo "no network: there is loopback alone"
+	is "$(outside connect)" "ok${ADDRESSES[1]:+ ok}" "control: a server of the host answers outside"
+	like "$(inside connect)" "^E[A-Z]+${ADDRESSES[1]:+ E[A-Z]+}\$" "and not inside"
+	is "$(inside loopback) $(outside loopback)" "ok ok" "control: loopback of its own works"
+	is "$(outside kill) $(inside kill)" "ok ESRCH" "a process of the host is not there"
+	if ! gvisor; then # what is inside is named by its own kernel; `around` looks from outside
+		for layer in $LAYERS; do
+			case $layer in *ns) ;; *) continue ;; esac
+			name=${layer%ns} name=${name/mount/mnt}
+			[ "$(inside "ns-$name")" ] && [ "$(inside "ns-$name")" != "$(outside "ns-$name")" ] || same+="$name "
+		done
+		is "$same" "" "of the namespaces that the result names none is the host's"
+	fi
+	like "$(outside told)" /proc/interrupts "control: outside, /proc tells about the host"
+	is "$(grep ^told "$WORK/inside")" told "inside, it is covered"
+	like "$(inside hostname)" '^E[A-Z]+$' "/proc/sys cannot be written"
+	if ! gvisor; then # whose /proc is no mount, and of its own kernel
+		same=
+		for path in /proc/bus /proc/fs /proc/irq /proc/sys; do [ ! -e $path ] || same+="$path "; done
+		is "$(inside read-only) " "$same" "what changes the kernel is read-only, /tmp is not"
+		is "$(outside read-only)" "" "control: outside nothing of it is"
+	fi
+	# Who is no owner is told so by gVisor first. Elsewhere the mount answers, also to who owns the file, as in tests/engine/user.sh.
+	like "$(inside init)" "^ro E[A-Z]+ $(gvisor && echo 'E[A-Z]+' || echo EROFS)\$" "init is read-only"
+	is "$(inside own)" "ok ok ok ok" "control: a file of its own is not"
 }
 
 rights() {
@@ -173,10 +265,7 @@ rights() {
 		"CapInh:0000000000000000CapPrm:0000000000000000CapEff:0000000000000000CapBnd:0000000000000000Seccomp:2" "no capabilities in any set"
 	is "$(box -- python3 -c 'import ctypes; print(ctypes.CDLL(None).prctl(39, 0, 0, 0, 0))')" 1 "and no new privileges"
 	is "$(SECRET=x box --env A=b -- env | grep -E '^(A|SECRET)=')" "A=b" "its environment is the policy's"
-	is "$(box -- ls /sys/class/net 2>&1 | grep -c eth)" 0 "no network"
-	refused "not even to the outside" box -- python3 -c 'import socket; socket.create_connection(("192.0.2.1", 80), 2)'
-	ok "control: its own loopback works" box -- python3 -c 'import socket
-s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connection(s.getsockname())'
+	walls
 	refused "init cannot be looked into" box -- python3 -c 'import os; os.readlink("/proc/1/exe"), open("/proc/1/mem")'
 	is "$(box -- sh -c 'kill -9 1; kill -STOP 1; echo alive')" alive "nor killed"
 	is "$(box -- python3 -c 'import os; print(len(os.listdir("/proc/self/fd")))')" 4 "it has no fds but its own"
@@ -213,9 +302,11 @@ ends() {
 	refused "its payload, least of all" pgrep -f "^sleep 4321$$\$"
 }
 
+sorted() { grep . | sort | tr '\n' ' '; }
 refusals() {
-	local flags
-	for flags in "--commands true" ${HAS_DAEMON:+"--storage disk"} "--subuids" "--degrade landlock" "--level process"; do
+	local flags more=()
+	! gvisor || more=("--disk-read 4M/s" "--disk-write 4M/s")
+	for flags in "--commands true" ${HAS_DAEMON:+"--storage disk"} "--subuids" "--degrade landlock" "--level process" "${more[@]}"; do
 		# shellcheck disable=SC2086 # a flag and its value
 		status 125 "$flags is refused" "$CORDON" run --engine "$ENGINE" "${FLAGS[@]}" $flags -- true
 		like "$ERR" "$ENGINE" "and says by whom"
@@ -225,8 +316,13 @@ refusals() {
 	"$CORDON" plan --engine "$ENGINE" "${FLAGS[@]}" --require seccomp --json -- true >"$WORK/plan"
 	is "$(json engine <"$WORK/plan") $(json required <"$WORK/plan")" "$ENGINE seccomp" "as JSON, too, with what was required"
 	"$CORDON" doctor --json >"$WORK/doctor"
-	like "$(python3 -c 'import json, sys; print(*[(e["works"], e["version"], "seccomp" in e["layers"]) for e in json.load(open(sys.argv[1]))["engines"] if e["name"] == sys.argv[2]])' "$WORK/doctor" "$ENGINE")" \
-		"True, '[^']*[0-9][^']*', True" "doctor names it, its version and its layers"
+	python3 -c 'import json, sys; print(json.dumps(*[e for e in json.load(open(sys.argv[1]))["engines"] if e["name"] == sys.argv[2]]))' "$WORK/doctor" "$ENGINE" >"$WORK/engine"
+	is "$(json works <"$WORK/engine") $(json version <"$WORK/engine")" "true $(json engine_version <"$WORK/plan")" "doctor names it, and the same version as the plan"
+	like "$(json engine_version <"$WORK/plan")" '^[^ ]*[0-9]' "which is one"
+	VERSION=${VERSION#* }
+	is "$(json engine_version <"$WORK/plan" | cut -d ' ' -f 1)" "${VERSION%% *}" "and the result's"
+	is "$(json engine_layers <"$WORK/plan" | sorted)" "$(json layers <"$WORK/engine" | sorted)" "what it gives is the same in both"
+	is "$(json engine_layers <"$WORK/plan" | sorted | sed 's/cgroupns //')" "$(echo "${LAYERS// /$'\n'}" | sorted | sed 's/cgroupns //')" "and what the result had"
 }
 
 # A link to one place for who mounts, to another for who executes.

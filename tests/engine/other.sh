@@ -13,6 +13,17 @@ for engine in docker podman; do
 	like "$OUT" "not available here: the daemon of $engine at /nowhere" "says so"
 	like "$(DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" doctor)" "no +$engine [^"$'\n'"]*"$'\n'" +remedy: start it" "doctor has the remedy on a line of its own"
 done
+# ---- what daemons cannot hold, before any of them is asked ----
+for engine in docker podman; do
+	for flags in "--disk-read 4M/s" "--disk-write 4M/s" "--storage disk" "--storage disk --keep" "--in /bin/true:/usr/x" "--in /bin/true:/etc/x"; do
+		# shellcheck disable=SC2086 # flags and their values
+		status 125 "--engine $engine $flags" env DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" run --engine $engine --image x $flags -- true
+		like "$ERR" "engine '$engine' cannot (give|copy in to).*hint: " "is refused, with what to do instead"
+	done
+	status 125 "--engine $engine --keep" "$CORDON" run --engine $engine --image x --keep -- true
+	like "$ERR" "keeps the scratch directory" "has nothing to keep"
+	status 0 "control: what can be had is planned" env DOCKER_HOST=unix:///nowhere CONTAINER_HOST=unix:///nowhere "$CORDON" plan --engine $engine --image x --storage memory --in /bin/true:/tmp/x -- true
+done
 status 125 "an engine that is none" "$CORDON" run --engine nosuch -- true
 result --engine native --require userns -- true
 is "$(field isolation.engine) $(field isolation.required)" "native userns" "control: our own is there"
