@@ -40,4 +40,26 @@ status 125 "level process has no root of its own" "$CORDON" run --level process 
 refused "--image and --root together are refused" box --image tiny --root host -- tool
 ok "NAME finds NAME:latest" image import "$IMAGES/docker-new.tar" other:latest
 is "$(box --image other -- tool)" "the image has it" "as elsewhere"
+
+# The same with the runtimes, whose root it is then; tests/engine/ has the rest of them. An ordinary user has them in groups that were given to him alone.
+for engine in crun runc runsc; do
+	[ "$ME" = root ] || break
+	command -v $engine >/dev/null || { skip "$engine" "there is no $engine"; continue; }
+	is "$(timeout -k 5 60 "$CORDON" run --engine $engine --image tiny --env FROM_POLICY=too -- /bin/sh -c '
+		tool; cat /data/changed; echo; test -e /data/gone || echo gone; cat /opaque/*; echo
+		pwd; echo $FROM_IMAGE $FROM_POLICY $LANG $HOME; id -u
+		for path in /x /data/x /app/x /bin/x; do touch $path 2>/dev/null && echo wrote $path; done
+		(echo x >/data/kept) 2>/dev/null && echo changed
+		touch ~/x /tmp/x && echo mine
+		test -e /usr/bin/python3 || test -e /lib || echo nothing else' 2>&1)" "the image has it
+upper
+gone
+new
+/app
+yes too C /home/agent
+1000
+mine
+nothing else" "$engine: its files, its directory, its variables, and it is read-only"
+	is "$(cat "$(root_of tiny)/data/kept"; find "$(root_of tiny)" -name x)" kept "$engine: it is as it was"
+done
 done_testing

@@ -15,7 +15,9 @@ unlike "$(image import "$IMAGES/hostile/device.tar" bad 2>&1)" $'\e' "messages h
 
 ok "control: what is packed tightly is imported where that is allowed" image import --max-ratio 100000 "$IMAGES/bomb.tar.gz" bomb
 ok "and removed" image rm bomb
-status 125 "a bomb is refused by its ratio" image import --max-ratio 100 "$IMAGES/bomb.tar.gz" bomb
+status 125 "a bomb is refused, also where nobody says how large it may be" image import "$IMAGES/bomb.tar.gz" bomb
+like "$ERR" 'packed more than 200 to 1.*--max-ratio' "by its ratio"
+status 125 "or by a ratio that is named" image import --max-ratio 100 "$IMAGES/bomb.tar.gz" bomb
 like "$ERR" 'packed more than 100 to 1.*--max-ratio' "which is told"
 status 125 "or by its size" image import --max-size 100M --max-ratio 100000 "$IMAGES/bomb.tar.gz" bomb
 like "$ERR" 'larger than 100 MiB' "which is told"
