@@ -476,9 +476,9 @@ static void test_network(void)
 
 static void test_refusals(void)
 {
-	static const char *const argv[] = { "true", NULL };
+	static const char *const argv[] = { "true", NULL }, *const ins[] = { "/bin/true:/tmp/x", NULL };
 	struct cordon_job bad = { .size = sizeof(bad), .lives = true, .argv = argv };
-	struct cordon_plan *p = NULL;
+	struct cordon_plan *p = NULL, *with = NULL;
 	struct cordon_box *none = NULL;
 	struct cordon_result *r = NULL;
 
@@ -494,6 +494,11 @@ static void test_refusals(void)
 	ok(cordon_box_exec(box, &bad, NULL, &r, &err) < 0 && err.code == CORDON_UNAVAILABLE, "a job has no terminal");
 	bad = (struct cordon_job){ .size = sizeof(bad) };
 	ok(cordon_box_exec(box, &bad, NULL, &r, &err) < 0 && err.code == CORDON_INVALID, "nor is it nothing at all");
+	bad = (struct cordon_job){ .size = sizeof(bad), .lives = true, .in = ins };
+	is_num(cordon_plan_new(&with, policy, &bad, &err) < 0 && strstr(err.message, "opened empty"),
+	       getenv("LIVING_ROOT") != NULL,
+	       "files to begin with are refused where the root is the engine's, and planned elsewhere");
+	cordon_plan_free(with);
 	cordon_box_close(NULL);
 }
 
