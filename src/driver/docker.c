@@ -35,6 +35,8 @@ enum {
 	PAUSE_TRIES = 4,
 	PAUSE_NAP_US = 100000,
 	SWEEP_MS = 20000,         /* without an answer to it there may still be one to what matters */
+	KILL_MS = 2000,           /* for an answer; who was killed by us needs none */
+	SILENT_MS = 3000,         /* for the removal, where there was none */
 	PODMAN_PROCESSES = 32768, /* what its service leaves itself */
 };
 
@@ -45,7 +47,7 @@ struct docker {
 	struct oci_dir dir; /* Podman: of the filter */
 	char id[DOCKER_ID_MAX], place[DOCKER_PLACE_MAX];
 	int init, sweeper; /* pidfds, or -1 */
-	bool was_created, keeps_id;
+	bool was_created, keeps_id, is_silent;
 };
 
 /* ---- removing ---- */
@@ -97,22 +99,30 @@ void docker_sweep(struct docker_api *api)
 		return;
 	json_array_foreach(list, i, entry)
 	{
-		if (docker_read_listed(entry, place, id, owner, sizeof(owner)) && owner_is_orphan(owner))
-			(void)docker_remove(api, id);
+		if (docker_read_listed(entry, place, id, owner, sizeof(owner)) && owner_is_orphan(owner) &&
+		    docker_remove(api, id) == 0)
+			docker_group_remove(NULL, id);
 	}
 	json_decref(list);
 }
 
 /*
  * Without the daemon's help. It is the pid that the daemon told, of this machine or, behind a tunnel, of another: only who runs the very file
- * that we gave, in the very place, is killed.
+ * that we gave, in the very place, is killed, or who is in a group of the container's name where the daemon is root's and the caller may
+ * not see what runs: it has his own id. True: it has been.
  */
-static void kill_init(const struct docker *k)
+static bool kill_init(const struct docker *k)
 {
 	const struct driver *d = k->api.d;
+	const int pid = d->created.init_pid;
+	enum docker_whose whose = k->init >= 0 ? docker_whose(pid, d->created.init_path, d->spec.init) : DOCKER_GONE;
+	int r = -EPERM;
 
-	if (k->init >= 0 && docker_whose(d->created.init_pid, d->created.init_path, d->spec.init) == DOCKER_OURS)
-		(void)process_signal(k->init, SIGKILL);
+	if (whose == DOCKER_OURS || (whose == DOCKER_UNSEEN && docker_group_names(pid, k->id)))
+		r = process_signal(k->init, SIGKILL);
+	else if (k->init >= 0 && whose == DOCKER_GONE)
+		r = -ESRCH;
+	return r == 0 || r == -ESRCH;
 }
 
 static void undo(struct docker *k)
@@ -121,12 +131,15 @@ static void undo(struct docker *k)
 
 	docker_relay_done(&k->relay);
 	k->api.d->is_gone = true; /* nothing that the keeper says stops the removal */
-	k->api.until_us = clock_us() + ENGINE_REMOVE_MS * 1000ULL;
+	/* A request that lies with a daemon that stands still is done once it goes on. */
+	k->api.until_us = clock_us() + (k->is_silent ? SILENT_MS : ENGINE_REMOVE_MS) * 1000ULL;
 	for (int i = 0; k->was_created && i < REMOVE_TRIES && clock_us() < k->api.until_us; i++) {
 		/* By name: what was being created when we were told to stop has no id yet. */
-		kill_init(k); /* first: the daemon may take its time */
-		if (docker_remove(&k->api, k->api.d->spec.owner) == 0)
+		(void)kill_init(k); /* first: the daemon may take its time */
+		if (docker_remove(&k->api, k->api.d->spec.owner) == 0) {
+			docker_group_remove(&k->group, k->id);
 			break;
+		}
 		nanosleep(&pause, NULL);
 	}
 	fd_close(&k->init);
@@ -332,6 +345,8 @@ static int find_init(struct docker *k, int pid, struct cordon_error *err)
 		docker_group_open(&k->group, pid);
 		c->init_pid = pid;
 		c->is_local = 1;
+		if (!docker_group_can_swap(&k->group)) /* which the daemon warns of, too */
+			c->lacks &= ~(unsigned)ENGINE_LACKS_SWAP;
 		c->lacks |=
 			docker_group_lacks(&k->group, l) | (has_cgroup_namespace(k, pid) ? 0u : ENGINE_LACKS_CGROUPNS);
 		return 0;
@@ -434,10 +449,38 @@ static int docker_resume(struct driver *d, struct cordon_error *err)
 	return post(d->state, "unpause", err);
 }
 
+/* A box that could not be ended has not ended, whatever it was to end for. */
+static void lose(struct docker *k, bool is_dead, const struct cordon_error *why)
+{
+	k->relay.lost = *why;
+	if (is_dead)
+		return;
+	cordon_fail(&k->relay.lost, CORDON_SYSTEM, 0,
+		    "%.256s: its box could not be ended, and the payload may still run", why->message);
+	(void)fail_hint(
+		&k->relay.lost,
+		"restart the daemon, which ends the container %.12s; what is left of it is removed then, or by the "
+		"next start",
+		k->id);
+	(void)fail_step(&k->relay.lost, "init");
+}
+
 static void docker_kill(struct driver *d)
 {
-	kill_init(d->state);
-	(void)post(d->state, "kill", NULL);
+	struct docker *k = d->state;
+	struct docker_answer answer;
+	struct cordon_error why = { 0 };
+	char path[160];
+	const bool is_dead = kill_init(k);
+
+	snprintf(path, sizeof(path), "/containers/%s/kill", k->id);
+	k->api.until_us = clock_us() + KILL_MS * 1000ULL;
+	if (docker_ask(&k->api, "POST", path, NULL, &answer, &why) < 0) {
+		k->is_silent = clock_us() >= k->api.until_us;
+		lose(k, is_dead, &why);
+	}
+	k->api.until_us = 0;
+	json_decref(answer.json);
 }
 
 /* Podman tells of an end only when a second process of it has cleaned up; removing does not wait for that one. */

@@ -128,7 +128,8 @@ struct docker_relay {
 	CURL *attached;
 	int exit_code;
 	bool has_exit_code;
-	bool is_left; /* nobody asks how the container ends */
+	bool is_left;             /* nobody asks how the container ends */
+	struct cordon_error lost; /* why the daemon did not hear that it is to be ended: there is nothing to wait for */
 };
 int docker_attach(struct docker_relay *relay, struct cordon_error *err);
 /* Until the container has ended. -1 where the daemon went meanwhile. */

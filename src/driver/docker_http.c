@@ -62,10 +62,13 @@ static int find_daemon(struct docker_api *api, struct cordon_error *err)
 	} else if (str_starts(host, "tcp://") && !getenv("DOCKER_TLS_VERIFY")) {
 		n = snprintf(api->base, sizeof(api->base), "http://%s", host + 6);
 		api->is_local = is_loopback(host + 6);
-		if (n > 0 && (size_t)n < sizeof(api->base) && strcspn(host + 6, "/ @?#") == strlen(host + 6))
+		if (host[6] && (size_t)n < sizeof(api->base) && strcspn(host + 6, "/ @?#") == strlen(host + 6))
 			return 0;
 	}
 	cordon_fail(err, CORDON_INVALID, 0, "%s is '%s'", name, host);
+	if (str_starts(host, "tcp://") && getenv("DOCKER_TLS_VERIFY"))
+		return fail_hint(
+			err, "DOCKER_TLS_VERIFY is set, and TLS is not spoken: use the daemon's socket, unix:///PATH");
 	return fail_hint(err, "unix:///PATH and tcp://HOST:PORT without TLS are understood");
 }
 

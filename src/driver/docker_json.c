@@ -291,6 +291,8 @@ bool docker_read_created(const json_t *json, char id[DOCKER_ID_MAX], unsigned *r
 		const char *word;
 		unsigned lacks;
 	} known[] = { { "memory limit", ENGINE_LACKS_MEMORY },
+		      { "swap limit", ENGINE_LACKS_SWAP },
+		      { "limited without swap", ENGINE_LACKS_SWAP },
 		      { "pids limit", ENGINE_LACKS_PROCESSES },
 		      { "PIDs limit", ENGINE_LACKS_PROCESSES },
 		      { "CPU cfs", ENGINE_LACKS_CPU },

@@ -290,7 +290,7 @@ static void look_at_wait(struct flow *f)
 /* Without its stream there is no box. Who should tell of its end may be gone, too: of Podman's containers it is a process of each one's own. */
 static bool is_over(const struct flow *f)
 {
-	if (f->relay->is_left)
+	if (f->relay->is_left || f->relay->lost.code != CORDON_OK)
 		return true;
 	if (!f->ended_us)
 		return f->cut_us && !f->out.len && clock_us() - f->cut_us > CUT_US;
@@ -349,8 +349,12 @@ int docker_relay(struct docker_relay *relay, struct cordon_error *err)
 		    : 0;
 	while (r == 0 && !is_over(f))
 		turn(f);
-	if (r == 0 && f->failed != CURLE_OK)
+	if (r == 0 && relay->lost.code != CORDON_OK) {
+		*err = relay->lost;
+		r = -1;
+	} else if (r == 0 && f->failed != CURLE_OK) {
 		r = docker_fail_curl(relay->api, f->failed, err);
+	}
 	if (f->wait) {
 		(void)curl_multi_remove_handle(f->multi, f->wait);
 		curl_easy_cleanup(f->wait);

@@ -213,6 +213,10 @@ static int refuse_lacks(struct foreign *f, uint32_t lacks, struct cordon_error *
 		const char *what, *hint;
 	} rows[] = {
 		{ ENGINE_LACKS_MEMORY, l->memory_bytes, "limits.memory", groups },
+		{ ENGINE_LACKS_SWAP, l->memory_bytes, "limits.memory without swap",
+		  "swapoff -a, or a kernel that counts swap (swapaccount=1 at boot) and a daemon that limits it; "
+		  "--engine "
+		  "native does without the daemon" },
 		{ ENGINE_LACKS_CPU, l->cpu_milli, "limits.cpus", groups },
 		{ ENGINE_LACKS_PROCESSES, l->processes && !f->counts_processes, "limits.processes", groups },
 		{ ENGINE_LACKS_DISK_RATE, f->plan->rates_needed, "limits.disk_read and limits.disk_write", groups },

@@ -84,6 +84,7 @@ enum {
 	ENGINE_LACKS_INODES = 1 << 5,   /* tmpfs without a bound on files */
 	ENGINE_LACKS_OWNER = 1 << 6,    /* what it writes to a mount is not the caller's, nor whose the mount is */
 	ENGINE_LACKS_CGROUPNS = 1 << 7, /* it sees the host's names of control groups */
+	ENGINE_LACKS_SWAP = 1 << 8,     /* memory is limited, and more of it may be swapped out */
 };
 
 struct engine_created {

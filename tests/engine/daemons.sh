@@ -8,9 +8,19 @@ export CORDON_ENGINE_IMAGE=$DAEMON_IMAGE
 FLAGS=(--image "$DAEMON_IMAGE")
 LAYERS="mountns pidns netns ipcns utsns cgroupns cgroup rlimits no_new_privs landlock seccomp "
 
+# groups: of containers, which have their ids for names, those that are new and that nobody is in. Others' come and go.
+every_group() { find /sys/fs/cgroup -mindepth 2 -maxdepth 4 -type d \( -path '*/docker/*' -o -name 'docker-*.scope' -o -name 'libpod-*' \) 2>/dev/null | sort; }
+every_group >"$WORK/.groups"
+groups() {
+	local dir pid
+	every_group | comm -13 "$WORK/.groups" - | while read -r dir; do
+		{ read -r pid <"$dir/cgroup.procs"; } 2>/dev/null || [ ! -d "$dir" ] || echo "$dir"
+	done
+}
 left() { # containers, what lies ready for them, groups, drivers, mounts
 	api "$SOCKET" GET "/containers/json?all=1" | grep -o 'cordon-[0-9][0-9a-f-]*' | sort -u
-	find /run/cordon/shelf /run/cordon-engine /sys/fs/cgroup -mindepth 1 -maxdepth 4 -name 'cordon-[0-9]*' 2>/dev/null | orphans
+	groups
+	find /run/cordon/shelf /run/cordon-engine -mindepth 1 -maxdepth 4 -name 'cordon-[0-9]*' 2>/dev/null | orphans
 	ps -eo stat=,pid=,ppid=,comm= | while read -r state pid parent name; do
 		case $state$name in Z*) ;; *cordon-engine-d*)
 			[ "$(dirname "$(readlink "/proc/$pid/exe")")" != "$(dirname "$(realpath "$CORDON")")" ] ||
@@ -76,3 +86,32 @@ random_kills() {
 	refused "nor a placeholder" test -e "$WORK/rw/.new"
 	refused "nor a payload" pgrep -f '^sleep 4322$'
 }
+
+# frozen DAEMON-PID BOX…: a box with a deadline, whose daemon stands still once it runs. $code, $ms from its deadline on, and its result.
+frozen() {
+	local pid=$1 begin
+	shift
+	"$@" --json --timeout 2s -- sleep "$marker" >"$WORK/.result" 2>"$WORK/why" &
+	run=$!
+	until_true 20 pgrep -f "^sleep $marker\$" || note "$(cat "$WORK/why" "$WORK/.result")"
+	begin=$((${EPOCHREALTIME/./} / 1000 + 2000))
+	kill -STOP "$pid"
+	wait "$run"
+	code=$? ms=$((${EPOCHREALTIME/./} / 1000 - begin))
+	note "$ENGINE: a daemon that stands still: over $ms ms after the deadline"
+}
+# freezes WHO DAEMON-PID BOX…: it is ended without the daemon, and nothing is left once that goes on.
+freezes() {
+	local who=$1 pid=$2
+	shift
+	frozen "$@"
+	is "$code $(field status) $(field limit)" "124 timeout wall_time" "$ENGINE: a daemon that stands still does not put off the deadline of $who" || cat "$WORK/why" "$WORK/.result"
+	like "$(field error.message) $(field error.hint)" "$ENGINE.sock does not answer.*restarting it may help" "$ENGINE: and it is told"
+	ok "$ENGINE: soon" test "$ms" -lt 12000
+	refused "$ENGINE: and the payload of $who is gone while it stands still" pgrep -f "^sleep $marker\$"
+	kill -CONT "$pid"
+	until_true 20 nothing_listed
+	is "$(listed)" 0 "$ENGINE: once it goes on its container is removed"
+	is "$(box -- echo again 2>&1)" again "$ENGINE: and the next box works"
+}
+nothing_listed() { [ "$(listed)" = 0 ]; }

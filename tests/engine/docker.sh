@@ -15,6 +15,37 @@ memory() {
 	is "$(box --memory 64M -- echo fine)" fine "control: that much does"
 }
 
+# The kernel has it: the second number counts memory and swap.
+swap() {
+	local pid dir run
+	box --memory 64M -- sleep 4324$$ >/dev/null 2>&1 &
+	run=$!
+	until_true 20 pgrep -f "^sleep 4324$$\$"
+	pid=$(pgrep -f "^sleep 4324$$\$")
+	if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+		dir=/sys/fs/cgroup$(sed -n 's/^0:://p' "/proc/$pid/cgroup")
+		is "$(cat "$dir/memory.max" "$dir/memory.swap.max" | tr '\n' ' ')" "67108864 0 " "memory is limited, and swap is none"
+	else
+		dir=/sys/fs/cgroup/memory$(sed -n 's/^[0-9]*:[^:]*memory[^:]*://p' "/proc/$pid/cgroup")
+		is "$(cat "$dir/memory.limit_in_bytes" "$dir/memory.memsw.limit_in_bytes" | tr '\n' ' ')" "67108864 67108864 " "memory is limited, and memory with swap to the same"
+	fi
+	kill "$pid"
+	wait "$run"
+}
+
+# The daemon's own socket is the host: neither it nor what it lies in is given to a box, whatever it is called.
+own_socket() {
+	local how path
+	mkdir -p "$WORK/beside" && echo beside >"$WORK/beside/file" && ln -s "$WORK" "$WORK/beside/around"
+	for how in --ro --rw; do
+		for path in "$SOCKET" "$WORK" "$WORK/beside/around" "$WORK/beside/around/docker.sock"; do
+			status 126 "$how of ${path/$WORK/…}, where the daemon listens, is refused" box $how "$path:/mnt" -- true
+			like "$ERR" "mount of '.*' refused: it .*docker.sock', which is forbidden" "and says why"
+		done
+		is "$(box $how "$WORK/beside/file:/mnt" -- cat /mnt)" beside "control: $how of a file in a directory beside it"
+	done
+}
+
 daemon_goes() {
 	local pid start
 	alone
@@ -95,6 +126,18 @@ remapped() {
 		status 125 "userns-remap: a writable mount is refused" user_box --rw "$dir/mine:/work" -- touch /work/new
 		like "$ERR" "who owns what is written.*hint: .*--in, --out" "userns-remap: with a way that works"
 		is "$(ls "$dir/mine"; listed)" $'file\n0' "userns-remap: and nothing is left of it"
+		marker=86$$ # his payload is not his to kill
+		frozen "$DOCKER_PID" user_box
+		# shellcheck disable=SC2154 # frozen's
+		is "$code $(field status)" "125 failed" "userns-remap: a daemon that stands still: a box that cannot be ended has failed" || cat "$WORK/.result"
+		like "$(field error.message)$(field error.hint)" "does not answer: its box could not be ended, and the payload may still run.*restart the daemon" "userns-remap: which is told, with the remedy"
+		# shellcheck disable=SC2154 # frozen's
+		ok "userns-remap: soon" test "$ms" -lt 12000
+		ok "userns-remap: control: it runs" pgrep -f "^sleep $marker\$"
+		kill -CONT "$DOCKER_PID"
+		until_true 20 nothing_listed
+		refused "userns-remap: once it goes on it does not" pgrep -f "^sleep $marker\$"
+		is "$(listed)" 0 "userns-remap: nor is there a container"
 		daemon_stop "$DOCKER_PID" "$dir"
 		echo "$tap_count $tap_failed" >"$WORK/remapped"
 	)
@@ -108,6 +151,8 @@ refusals
 ordinary_user
 remapped
 memory
+swap
+own_socket
 ends
 random_kills
 daemon_goes

@@ -4,10 +4,11 @@
 #
 #	good       a container whose init says "hello" and goes
 #	garbage, empty, html, null, types, huge, endless, cut, refused, hang   an answer that is none; refused: an error with control characters
-#	drip       one byte a second
+#	drip       one byte a second; drip.pull, hang.pull: an image is to be pulled first, which takes forever
 #	pid        the container's process is the one that FAKE_PID names
 #	mute       its init never speaks, and the daemon does not end it, either
 #	list       the containers of FAKE_LIST, whatever was asked for
+#	warn       a container with the warning of DIRECTORY/SCENARIO.text
 #	say        an error with the text of DIRECTORY/SCENARIO.text
 #	api.1.47   one of that API, which a ping tells; told.1.47: which a ping does not tell, and is asked for
 # DIRECTORY/SCENARIO.body is what the last container was to be made of.
@@ -112,9 +113,12 @@ class Daemon:
             peer.sendall(answer(200, b'{"StatusCode":0}'))
         elif step == "list":
             peer.sendall(answer(200, os.environ["FAKE_LIST"].encode() if self.kind == "list" else b"[]"))
+        elif step == "create" and self.step == "pull":
+            peer.sendall(answer(404, b'{"message":"No such image: any"}'))
         elif step == "create":
             self.place(json.loads(body))
-            peer.sendall(answer(201, json.dumps({"Id": ID, "Warnings": []}).encode()))
+            warnings = [open(f"{self.where}/{self.name}.text").read()] if self.kind == "warn" else []
+            peer.sendall(answer(201, json.dumps({"Id": ID, "Warnings": warnings}).encode()))
         elif step == "inspect":
             pid = int(os.environ["FAKE_PID"]) if self.kind == "pid" else self.pid
             peer.sendall(answer(200, json.dumps({"State": {"Running": True, "Pid": pid, "ExitCode": 0}}).encode()))
@@ -158,6 +162,11 @@ class Daemon:
         elif kind == "say":
             peer.sendall(answer(500, json.dumps({"message": open(f"{self.where}/{self.name}.text").read()}).encode()))
             return True
+        elif kind == "drip" and self.step == "pull":
+            peer.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
+            for n in range(3000):
+                peer.sendall(json.dumps({"status": "Downloading", "progressDetail": {"current": n, "total": 3000}}).encode() + b"\n")
+                time.sleep(0.2)
         elif kind == "drip":
             for byte in b"HTTP/1.1 101 UPGRADED\r\nX-Slow: " + b"x" * 1000:
                 peer.sendall(bytes([byte]))

@@ -45,19 +45,94 @@ for name in "${late[@]}"; do
 done >"$WORK/wrong"
 is "$(cat "$WORK/wrong")" "" "a daemon that does not answer is not waited for when the caller cancels, at any step"
 
-# The first question is answered within seconds or not at all; both who run a box and who ask what there is are told, and what helps.
-PATIENT=30 at hang.ping -- true &
-waiting=($!)
-PATIENT=30 at hang.version -- true &
-waiting+=($!)
+# The first question is answered within seconds or not at all; both who run a box and who ask what there is are told, and what helps. Later ones have
+# their time, too, beside each other here: what only looks for orphans costs it, and the run goes on.
+late=(hang.{ping,version,attach})
+[ "${CORDON_FULL:-0}" != 1 ] || late+=(hang.{create,start,inspect}) # which have a minute
+waiting=()
+for name in "${late[@]}" hang.list; do
+	: >"$WORK/d/$name.log"
+	PATIENT=80 at "$name" -- true &
+	waiting+=($!)
+done
 DOCKER_HOST=unix://$WORK/d/hang.ping.sock CONTAINER_HOST=unix:///nowhere timeout -k 5 30 "$CORDON" doctor >"$WORK/doctor" 2>&1
 wait "${waiting[@]}"
-for name in hang.ping hang.version; do
-	is "$(cat "$WORK/d/$name.code")" 125 "$name: a daemon that does not answer at first ends the run" || cat "$WORK/d/$name.err"
+for name in "${late[@]}"; do
+	case $name in *.ping | *.version) most=20000 ;; *.attach) most=30000 ;; *) most=75000 ;; esac
+	is "$(cat "$WORK/d/$name.code")" 125 "$name: a daemon that does not answer ends the run" || cat "$WORK/d/$name.err"
 	like "$(cat "$WORK/d/$name.err")" "$name.sock does not answer.*hint: .*log; restarting it" "$name: with the reason and the remedy"
-	ok "$name: within seconds" test "$(cat "$WORK/d/$name.ms")" -lt 20000
+	ok "$name: in time" test "$(cat "$WORK/d/$name.ms")" -lt $most || cat "$WORK/d/$name.ms"
+	case $name in *.attach | *.start | *.inspect) like "$(cat "$WORK/d/$name.log")" "/attach.*DELETE" "$name: and what it made is removed" ;; esac
 done
+is "$(came hang.list)" "$REACHED" "hang.list: one that does not list its containers has a box run all the same" || cat "$WORK/d/hang.list.err"
+ok "hang.list: in time, and not before it was waited for" test "$(cat "$WORK/d/hang.list.ms")" -gt 15000 -a "$(cat "$WORK/d/hang.list.ms")" -lt 35000 || cat "$WORK/d/hang.list.ms"
 like "$(cat "$WORK/doctor")" "hang.ping.sock does not answer.*log; restarting it" "cordon doctor tells both, too"
+
+# An image that is being pulled, slowly or without a word: the caller's wish to end and his death are heard at once.
+pulls=({drip,hang}.pull)
+fake "${pulls[@]}"
+for name in "${pulls[@]}"; do
+	IMPATIENT=2 at "$name" -- true
+	is "$(cat "$WORK/d/$name.code")" 124 "$name: an interrupt ends it" || cat "$WORK/d/$name.err"
+	ok "$name: at once" test "$(cat "$WORK/d/$name.ms")" -lt 5000 || cat "$WORK/d/$name.ms"
+	like "$(cat "$WORK/d/$name.log")" "images/create.*DELETE" "$name: control: while it was being pulled; and what may have been made is removed"
+	: >"$WORK/d/$name.log"
+	DOCKER_HOST=unix://$WORK/d/$name.sock "$CORDON" run --engine docker --image any -- true >/dev/null 2>&1 &
+	run=$!
+	ok "$name: control: again" until_true 10 grep -q images/create "$WORK/d/$name.log"
+	keeper=$(pgrep -P "$run") driver=$(pgrep -P "$keeper")
+	like "$(cat "/proc/$keeper/comm" "/proc/$driver/comm" 2>&1)" "cordon-keeper.*cordon-engine" "$name: control: with a keeper and a driver"
+	kill -9 "$run"
+	wait "$run" 2>/dev/null
+	no_more() { [ ! -e "/proc/$keeper" ] && [ ! -e "/proc/$driver" ]; }
+	ok "$name: kill -9 of cordon ends both" until_true 5 no_more
+	like "$(cat "$WORK/d/$name.log")" "DELETE" "$name: and what may have been made is removed"
+done
+
+# ---- no daemon at all ----
+
+where() { # HOST DESC HINT
+	DOCKER_HOST=$1 status 125 "$2 is refused" timeout -k 5 20 "$CORDON" run --engine docker --image any -- true
+	like "$ERR" "DOCKER_HOST is '.*hint: .*$3" "$2: with what is understood"
+	unlike "$ERR" $'[\x1b\x07]' "$2: and nothing for the terminal"
+}
+understood='unix:///PATH and tcp://HOST:PORT without TLS'
+where ssh://user@example.com "a daemon over ssh" "$understood"
+where https://127.0.0.1:2376 "one over https" "$understood"
+where $'\e[31mjunk\a' "junk" "$understood"
+where unix:// "no path" "$understood"
+where "unix:///$(printf '%0300d' 0)" "a path that is too long" "$understood"
+where tcp:// "no host" "$understood"
+where tcp://127.0.0.1:1/v1.41/containers "a path of a host" "$understood"
+where tcp://user@127.0.0.1:1 "a user of a host" "$understood"
+DOCKER_TLS_VERIFY=1 where tcp://127.0.0.1:1 "TLS" "DOCKER_TLS_VERIFY is set"
+DOCKER_HOST=tcp://127.0.0.1:1 status 125 "control: without it" timeout -k 5 20 "$CORDON" run --engine docker --image any -- true
+like "$ERR" "127.0.0.1:1 cannot be reached" "that one is asked"
+
+# ---- limits that are not held ----
+
+if [ "$FAKE_GROUPS" ]; then
+	fake good.swap good.held warn.swap warn.other
+	echo "Your kernel does not support swap limit capabilities or the cgroup is not mounted. Memory limited without swap." >"$WORK/d/warn.swap.text"
+	echo "Your kernel is old." >"$WORK/d/warn.other.text"
+	unswapped() { # SCENARIO DESC
+		at "$1" --memory 256M -- true
+		is "$(cat "$WORK/d/$1.code" "$WORK/d/$1.out")" 125 "$2 is refused" || cat "$WORK/d/$1.err"
+		like "$(cat "$WORK/d/$1.err")" "docker cannot hold limits.memory without swap.*hint: swapoff" "$2: with the reason and the remedy"
+		like "$(cat "$WORK/d/$1.log")" "DELETE" "$2: and its container is removed"
+	}
+	if [ -e "$FAKE_SWAP" ]; then
+		unswapped warn.swap "a daemon that warns that it does not limit swap"
+		echo "$FAKE_SWAP_ALL" >"$FAKE_SWAP"
+		unswapped good.swap "one that says nothing and does not"
+		echo "$FAKE_SWAP_NONE" >"$FAKE_SWAP"
+	else
+		skip "swap that is not limited" "this kernel does not count it"
+	fi
+	at good.held --memory 256M -- true
+	at warn.other --memory 256M -- true
+	is "$(came good.held)$(came warn.other)" "$REACHED$REACHED" "control: one that does has a box, whatever else it warns of"
+fi
 
 # ---- containers that are listed ----
 

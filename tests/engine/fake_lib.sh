@@ -10,12 +10,14 @@ mkdir "$WORK/d"
 FAKE_GROUPS='' REACHED="125 no process of this machine "
 make_groups() {
 	local top=/sys/fs/cgroup name=fake-$$ dir file files=(memory/%s/memory.limit_in_bytes pids/%s/pids.max cpu/%s/cpu.cfs_quota_us) values=(256M 60 50000) i
-	[ ! -e $top/cgroup.controllers ] || files=(%s/memory.max %s/pids.max %s/cpu.max)
+	FAKE_SWAP=$top/memory/$name/memory.memsw.limit_in_bytes FAKE_SWAP_NONE=256M FAKE_SWAP_ALL=-1
+	[ ! -e $top/cgroup.controllers ] || files=(%s/memory.max %s/pids.max %s/cpu.max) FAKE_SWAP=$top/$name/memory.swap.max FAKE_SWAP_NONE=0 FAKE_SWAP_ALL=max
 	for i in 0 1 2; do
 		dir=$top/${files[i]/\%s/$name} file=${dir##*/} dir=${dir%/*}
 		[ -d "$dir" ] || { mkdir "$dir" && defer rmdir "$dir" && FAKE_GROUPS+=" $dir"; }
 		[ -e "$dir/$file" ] && echo "${values[i]}" >"$dir/$file" || { skip "boxes that run" "no $file in $dir" && FAKE_GROUPS='' && return; }
 	done
+	[ ! -e "$FAKE_SWAP" ] || echo "$FAKE_SWAP_NONE" >"$FAKE_SWAP"
 	REACHED="0 hello "
 }
 [ "$ME" != root ] || make_groups

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What a box of Docker or Podman needs beside its daemon is killed, or the daemon goes, while the payload runs: the run ends soon, with an error that says
-# why and what helps; the payload is gone, the next box works, and nothing is left. tests/engine/restart.sh does it to dockerd at random moments.
+# why and what helps; the payload is gone, the next box works, and nothing is left; so it is where the daemon stands still,
+# where the deadline holds all the same. tests/engine/restart.sh does it to dockerd at random moments.
 . "$(dirname "$0")/daemons.sh"
 need_root
 marker=88$$ RUNC=$(command -v runc)
@@ -63,7 +64,16 @@ runtime_goes() {
 	again
 }
 
+stands_still() { # DAEMON-PID
+	[ -d "$WORK/user" ] || mkdir -m 700 "$WORK/user" && chown 54321:54321 "$WORK/user"
+	chmod 666 "$SOCKET"
+	freezes root "$1" box
+	freezes "an ordinary user" "$1" user_box
+	until_gone "$ENGINE: nothing is left of both"
+}
+
 docker_goes() {
+	stands_still "$DOCKER_PID"
 	[ -z "$RUNC" ] || runtime_goes
 	begin
 	hit KILL "its shim" $(pgrep -f "^[^ ]*containerd-shim[^ ]* .* -address $WORK/docker-run/")
@@ -75,6 +85,7 @@ docker_goes() {
 	again
 }
 podman_goes() {
+	stands_still "$PODMAN_PID"
 	[ -z "$RUNC" ] || runtime_goes
 	begin
 	hit KILL "its conmon" $(pgrep -f "^[^ ]*conmon .* $WORK/podman")
