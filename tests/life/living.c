@@ -552,12 +552,12 @@ static void pause_early(void)
 		struct cordon_result *r;
 		bool held;
 
-		start((struct job){ .line = "sleep 0.15; echo slept", .timeout_ms = 3000 });
+		start((struct job){ .line = "sleep 0.4; echo slept", .timeout_ms = 5000 });
 		nap(i % 5 * 2);
 		held = cordon_box_pause(box, &why) == 0;
 		if (held && !stats().is_busy) /* it came before the job, which is refused then */
 			held = false;
-		nap(held ? 350 : 0);
+		nap(held ? 600 : 0); /* longer than it sleeps, which is longer than a busy daemon takes to pause */
 		paused += held;
 		went_on += held && !stats().is_busy;
 		(void)cordon_box_resume(box, &why);
