@@ -105,10 +105,11 @@ status 0 "control: both can be reached outside" sh -c 'curl -sS -m 5 http://10.1
 
 # ---- more ports than are listened on at once ----
 # Who was used longest ago goes, and comes back when it is wanted; what it has accepted lives on.
-ask --net open -- <<'END'
+ask --net open --connections 100 -- <<'END'
 held = socket.create_connection(("192.0.2.99", 22), timeout=5)
 for port in range(20000, 21200):
     tried(lambda: socket.create_connection(("192.0.2.99", port), timeout=5).close())
+time.sleep(0.5)  # those that nobody answers are still being ended
 say("new", talk("192.0.2.99", 5432, b"hello"))
 held.sendall(b"still")
 say("held", tried(held.recv, 10))

@@ -87,7 +87,9 @@ random_kills() {
 	refused "nor a payload" pgrep -f '^sleep 4322$'
 }
 
-# frozen DAEMON-PID BOX…: a box with a deadline, whose daemon stands still once it runs. $code, $ms from its deadline on, and its result.
+# frozen DAEMON-PID BOX…: a box with a deadline, whose daemon stands still once it runs; $marker is what its payload sleeps. $code, $ms from its
+# deadline on, and its result.
+# shellcheck disable=SC2154 # the caller's
 frozen() {
 	local pid=$1 begin
 	shift
