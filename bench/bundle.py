@@ -41,6 +41,13 @@ def skeleton():
             os.symlink(os.readlink("/" + name), os.path.join(root, name))
 
 
+def disks(rate):
+    """Each whole disk, as the plan's rates are for all of them."""
+    with open("/proc/partitions") as f:
+        rows = [line.split() for line in f.readlines()[2:]]
+    return [{"major": int(row[0]), "minor": int(row[1]), "rate": rate} for row in rows if os.path.exists("/sys/block/" + row[3])]
+
+
 skeleton()
 mounts = [mount("/proc", "proc", "proc", "nosuid", "nodev", "noexec"),
           mount("/dev", "tmpfs", "tmpfs", "nosuid", "noexec", "strictatime", "mode=755", "size=64k"),
@@ -58,8 +65,9 @@ config = {
     "root": {"path": "rootfs", "readonly": True}, "hostname": "cordon", "mounts": mounts,
     "linux": {"namespaces": [{"type": t} for t in ("pid", "mount", "ipc", "uts", "network", "cgroup", "user")],
               "uidMappings": ids, "gidMappings": ids,
-              "resources": {"memory": {"limit": 512 << 20}, "pids": {"limit": 65}, "cpu": {"quota": 100000, "period": 100000}}}}
+              "resources": {"memory": {"limit": 512 << 20, "swap": 512 << 20}, "pids": {"limit": 65}, "cpu": {"quota": 100000, "period": 100000}}}}
 if not gvisor:
+    config["linux"]["resources"]["blockIO"] = {"throttleReadBpsDevice": disks(100 << 20), "throttleWriteBpsDevice": disks(50 << 20)}
     config["linux"].update(maskedPaths=["/proc/" + m for m in masked],
                            readonlyPaths=["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"])
 with open(os.path.join(top, "config.json"), "w") as f:

@@ -513,6 +513,8 @@ static int oci_carry(struct driver *d, struct cordon_error *err)
 	/* What others have left: now, while the payload starts without us. */
 	o->sweeper = oci_dir_sweep(d);
 	cgroup_sweep(&o->host, o->has_cgroup);
+	if (!o->is_gvisor)
+		oci_dir_slim(&o->dir);
 	wait_for_end(o);
 	read_numbers(o);
 	return 0;

@@ -25,6 +25,8 @@ int oci_dir_make(struct oci_dir *dir, const struct driver *d, struct cordon_erro
 /* A root in which everything has a place to be mounted at: the given directory where it has, else an overlay of the missing ones. */
 int oci_dir_root(struct oci_dir *dir, const struct driver *d, struct cordon_error *err);
 int oci_dir_write(const struct oci_dir *dir, const json_t *config, struct cordon_error *err);
+/* What crun and runc have read and want no more: the less is left to remove when somebody waits for it. */
+void oci_dir_slim(const struct oci_dir *dir);
 void oci_dir_remove(struct oci_dir *dir);
 /* Containers whose owner is gone, in a process of its own, since a runtime may take its time and the keeper must be heard. Its pidfd, or -1:
  * there are none. The other one is for the end: it waits a moment for it, no more. */

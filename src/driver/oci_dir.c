@@ -266,6 +266,17 @@ static void remove_tree(const char *path)
 	(void)nftw(path, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
+void oci_dir_slim(const struct oci_dir *dir)
+{
+	static const char *const read_once[] = { "pid", "config.json" };
+	char path[512];
+
+	for (size_t i = 0; i < ARRAY_LEN(read_once); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir->path, read_once[i]);
+		(void)unlink(path);
+	}
+}
+
 void oci_dir_remove(struct oci_dir *dir)
 {
 	if (dir->has_overlay)

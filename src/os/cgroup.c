@@ -169,11 +169,15 @@ int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char 
 static int move_all(int from, int to)
 {
 	auto_free char *here = NULL, *there = NULL;
-	auto_close int procs = openat(to, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	auto_close int procs = -1;
 	int moved = 0;
 
-	if (procs < 0 || fd_load_at(from, "cgroup.procs", PROCS_MAX, &here) < 0 ||
-	    fd_load_at(to, "cgroup.procs", PROCS_MAX, &there) < 0)
+	if (fd_load_at(from, "cgroup.procs", PROCS_MAX, &here) < 0)
+		return errno ? -errno : -EIO;
+	if (!*here)
+		return 0;
+	procs = openat(to, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+	if (procs < 0 || fd_load_at(to, "cgroup.procs", PROCS_MAX, &there) < 0)
 		return errno ? -errno : -EIO;
 	for (char *p = here, *end; *p; p = end + 1) {
 		char line[32];
