@@ -71,6 +71,12 @@ static void test_rests(bool tls)
 
 /* ---- long bodies ---- */
 
+static void pattern(char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		data[i] = (char)('a' + i % 23);
+}
+
 static bool is_pattern(const char *data, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -87,8 +93,7 @@ static void test_behind_body(bool tls)
 	char *data = malloc(SIZE + 200), head[128];
 	int n;
 
-	for (size_t i = 0; i < SIZE; i++)
-		data[i] = (char)('a' + i % 23);
+	pattern(data, SIZE);
 	rules_plain();
 	world_open();
 	for (int bad = 0; bad < 2; bad++) {
@@ -167,8 +172,7 @@ static struct inspect *stall(bool last)
 	char head[128];
 	int small = 4096;
 
-	for (size_t i = 0; i < SLOW_SIZE; i++)
-		data[i] = (char)('a' + i % 23);
+	pattern(data, SLOW_SIZE);
 	rules_plain();
 	world_open();
 	box_connect(true);
@@ -241,8 +245,7 @@ static void test_old_cipher(void)
 	int small = 16384;
 	const char *body;
 
-	for (size_t i = 0; i < SIZE; i++)
-		data[i] = (char)('a' + i % 23);
+	pattern(data, SIZE);
 	rules_plain();
 	world_open();
 	w.box_ciphers = "ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA";
@@ -293,8 +296,7 @@ static void test_ends_early(bool tls)
 	int small = 4096;
 	const char *body;
 
-	for (size_t i = 0; i < SIZE; i++)
-		data[i] = (char)('a' + i % 23);
+	pattern(data, SIZE);
 	rules_plain();
 	world_open();
 	box_connect(tls);

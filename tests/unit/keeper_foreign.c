@@ -189,16 +189,22 @@ static void test_error_of_the_box(void)
 	world_end(&w);
 }
 
+/* A job that is paused when somebody wants its end. */
+static void end_paused(struct world *w)
+{
+	init(w, true);
+	open_and_begin(w, -1);
+	pause_it(w);
+	send_end(w, LINK_CANCEL);
+	ok(asked(w) == ENGINE_RESUME, "it is thawed to be ended");
+}
+
 static void test_answers_in_order(void)
 {
 	struct link_message m;
 	struct world w;
 
-	init(&w, true);
-	open_and_begin(&w, -1);
-	pause_it(&w);
-	send_end(&w, LINK_CANCEL);
-	ok(asked(&w) == ENGINE_RESUME, "it is thawed to be ended");
+	end_paused(&w);
 	ask(&w, LINK_STAT);
 	ok(asked(&w) == ENGINE_STAT, "and its numbers are asked for");
 	driver_says(&w, ENGINE_STATS, 2, 0);
@@ -235,11 +241,7 @@ static void test_error_of_a_thaw(void)
 	struct link_message m;
 	struct world w;
 
-	init(&w, true);
-	open_and_begin(&w, -1);
-	pause_it(&w);
-	send_end(&w, LINK_CANCEL);
-	ok(asked(&w) == ENGINE_RESUME, "it is thawed to be ended");
+	end_paused(&w);
 	driver_fails(&w, "it runs already");
 	init_exited(&w);
 	ok(asked(&w) == ENGINE_STAT, "it ends");
