@@ -6,6 +6,7 @@ VM_PACKAGES := qemu-system-x86 linux-image-cloud-amd64 e2fsprogs kmod git strace
 
 .PHONY: test-vm vm-packages
 vm-packages:
-	@if [ -x tools/need.sh ]; then tools/need.sh $(VM_PACKAGES); fi
-test-vm: all probe vm-packages
+	@sh tools/need.sh $(VM_PACKAGES)
+test-vm: vm-packages
+	@$(MAKE) --no-print-directory -j$(shell nproc) all probe
 	tests/vm/test.sh
