@@ -5,8 +5,10 @@ levels container process
 need script
 sti=0x5412 linux=0x541c setd=0x5423
 
-# in_terminal COMMAND…: with a terminal as stdin, stdout and stderr, and controlling.
-in_terminal() { SHELL=/bin/bash script -qec "$(printf '%q ' "$@")" /dev/null </dev/null 2>/dev/null | tr -d '\r\b' | sed 's/\^[@D]//g'; }
+# in_terminal COMMAND…: with a terminal as stdin, stdout and stderr, and controlling. What is written to fd 7 is typed there, and nothing else:
+# at the end of its own input script would type an end of file.
+mkfifo "$WORK/keys" && exec 7<>"$WORK/keys"
+in_terminal() { SHELL=/bin/bash script -qec "$(printf '%q ' "$@")" /dev/null <&7 2>/dev/null | tr -d '\r'; }
 is "$(in_terminal "$PROBE" isatty 0)" ok "control: there is a terminal"
 said=$(bare pty-ioctl $sti)
 if [ "$said" = ok ]; then
@@ -38,6 +40,9 @@ if [ "$LEVEL" = container ]; then
 	is "$(probe pty-ioctl 0x540f)" ok "control: TIOCGPGRP works there" # writes a pid into what we pass
 fi
 # What the payload says is not typed in: after the run, the caller's terminal has no input waiting.
-said=$(in_terminal bash -c "'$CORDON' run --level $LEVEL --tty --ro '$PROBE' -- sh -c '$PROBE ioctl 0 0x5412; printf \"\\033[6n\"' >/dev/null; IFS= read -rt 0.3 -n 1 typed; echo \"typed:\$typed:\"")
+typed='IFS= read -rt 0.3 -n 1 typed; echo "typed:$typed:"'
+said=$(in_terminal bash -c "'$CORDON' run --level $LEVEL --tty --ro '$PROBE' -- sh -c '$PROBE ioctl 0 0x5412; printf \"\\033[6n\"' >/dev/null; $typed")
 like "$said" "typed::" "nothing was typed into the caller's terminal"
+printf x >&7
+like "$(in_terminal bash -c "$typed")" "typed:x:" "control: what is typed is seen"
 done_testing
