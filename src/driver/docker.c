@@ -192,7 +192,7 @@ static int write_filter(struct docker *k, char *path, size_t size, struct cordon
 	return 0;
 }
 
-static uint64_t hard_limit(__rlimit_resource_t resource)
+static uint64_t hard_limit(int resource)
 {
 	struct rlimit limit;
 

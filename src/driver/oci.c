@@ -28,7 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAID_SIZE = 512, REAP_MS = 1000, TRY_S = 10, START_S = 60 };
+enum { SAID_SIZE = 512, REAP_MS = 1000, HELPER_MS = 5000, TRY_S = 10, START_S = 60 };
 
 struct oci {
 	struct driver *d;
@@ -42,6 +42,7 @@ struct oci {
 	bool tries, was_killed; /* by another, or on the keeper's word: no reason to try again */
 	int proc;               /* pidfd of init (runsc: of its sandbox) */
 	int sweeper;            /* of what others left; -1: none */
+	int opener;             /* oci_open_groups(), until the runtime has run */
 	bool is_runc, is_gvisor;
 };
 
@@ -111,7 +112,11 @@ static int make_group(struct oci *o, struct cordon_error *err)
 	r = cgroup_create(&o->cgroup, &o->host, o->d->spec.owner, &l);
 	o->has_cgroup = r == 0;
 	r = r < 0 ? r : cgroup_add_later(&o->cgroup, &l);
-	return r < 0 ? cordon_fail(err, CORDON_SYSTEM, -r, "make the control group of the container") : 0;
+	if (r < 0)
+		return cordon_fail(err, CORDON_SYSTEM, -r, "make the control group of the container");
+	if (o->is_runc)
+		o->opener = oci_open_groups();
+	return 0;
 }
 
 static void read_numbers(struct oci *o)
@@ -295,6 +300,18 @@ static void reap(void)
 	}
 }
 
+/* The same while the container runs: crun's helper is in the group, and as long as nobody has waited for it it counts there. */
+static void reap_helpers(const struct oci *o)
+{
+	siginfo_t who = { 0 };
+
+	while (waitid(P_ALL, 0, &who, WEXITED | WNOHANG | WNOWAIT) == 0 && who.si_pid &&
+	       who.si_pid != o->d->created.init_pid) {
+		(void)waitid(P_PID, (id_t)who.si_pid, &who, WEXITED | WNOHANG);
+		who = (siginfo_t){ 0 };
+	}
+}
+
 /* runc and runsc have made more than a directory: groups, a second process. */
 static void delete (struct oci *o)
 {
@@ -434,6 +451,7 @@ static int start(struct oci *o, struct cordon_error *err)
 	if (oci_dir_root(&o->dir, d, err) < 0 || make_group(o, err) < 0 || write_config(o, err) < 0 ||
 	    start_container(o, err) < 0 || find_init(o, err) < 0)
 		return -1;
+	process_end(&o->opener);
 	close(d->stream); /* its end is the container's alone */
 	d->stream = -1;
 	d->created.is_local = 1;
@@ -488,12 +506,14 @@ static void wait_for_end(struct oci *o)
 {
 	struct engine_exited *e = &o->d->exited;
 	struct pollfd fds[2];
-	int status = 0;
+	int status = 0, pause_ms = 1;
 
 	do {
 		fds[0] = (struct pollfd){ .fd = o->proc, .events = POLLIN };
 		fds[1] = (struct pollfd){ .fd = o->d->is_gone ? -1 : o->d->control, .events = POLLIN };
-		(void)poll(fds, ARRAY_LEN(fds), -1);
+		(void)poll(fds, ARRAY_LEN(fds), pause_ms < HELPER_MS ? pause_ms : -1);
+		reap_helpers(o); /* which may end after the runtime */
+		pause_ms = pause_ms < HELPER_MS ? pause_ms * 4 : pause_ms;
 		if (fds[1].revents)
 			driver_obey(o->d);
 	} while (!fds[0].revents);
@@ -561,6 +581,7 @@ static void oci_destroy(struct driver *d, bool is_clean)
 
 	if (!o)
 		return;
+	process_end(&o->opener);
 	oci_dir_swept(&o->sweeper);
 	undo(o, is_clean);
 	free(o);
@@ -591,6 +612,7 @@ static int oci_create(struct driver *d, struct cordon_error *err)
 			   .cgroup = CGROUP_INIT,
 			   .proc = -1,
 			   .sweeper = -1,
+			   .opener = -1,
 			   .is_runc = strcmp(d->engine, "runc") == 0,
 			   .is_gvisor = strcmp(d->engine, "runsc") == 0 };
 	if (d->spec.seccomp)

@@ -36,6 +36,9 @@ void oci_dir_swept(int *sweeper);
 int oci_dir_remove_of(struct driver *d, const char *owner, struct cordon_error *err);
 int oci_dir_sweep_now(struct driver *d, struct cordon_error *err);
 
+/* The first who moves a whole process into a group after a while waits until the kernel has heard from every processor, which takes milliseconds. Somebody else does
+ * so from here, while runc starts: its pidfd, or -1. */
+int oci_open_groups(void);
 /* The group `path`, an absolute one, in every tree that there is. 0 when none is left. */
 int oci_remove_groups(const char *path);
 /* The same for a user's: below our own group in each tree. */

@@ -83,6 +83,8 @@ static _Noreturn void become_runtime(const struct oci_call *call, int said)
 	    process_close_others(&none, 0) < 0)
 		_exit(126);
 	process_reset_signals();
+	if (process_reset_scheduling() < 0) /* whatever it starts has no better priority than others */
+		_exit(126);
 	if (strcmp(call->argv[0], "crun") == 0)
 		execute_sealed(call->program, call->argv);
 	execv(call->program, (char *const *)(uintptr_t)call->argv);

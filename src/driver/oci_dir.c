@@ -9,6 +9,8 @@
 
 #include "base/fd.h"
 #include "base/owner.h"
+#include "base/path.h"
+#include "base/remove.h"
 #include "base/str.h"
 #include "os/process.h"
 #include "os/userns.h"
@@ -16,7 +18,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <sched.h>
@@ -251,19 +252,14 @@ int oci_dir_write(const struct oci_dir *dir, const json_t *config, struct cordon
 	return r < 0 ? fail(err, -r, "write", path) : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
-{
-	(void)st;
-	(void)kind;
-	(void)where;
-	(void)remove(path);
-	return 0;
-}
-
 /* Only what runtimes and drivers write is in there; no payload reaches it. */
-static void remove_tree(const char *path)
+static void remove_owned(const char *path)
 {
-	(void)nftw(path, remove_one, REMOVE_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+	auto_free char *top = strndup(path, (size_t)(path_name(path) - path));
+	auto_close int fd = top ? open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (fd >= 0)
+		(void)remove_tree(fd, path_name(path));
 }
 
 void oci_dir_slim(const struct oci_dir *dir)
@@ -283,7 +279,7 @@ void oci_dir_remove(struct oci_dir *dir)
 		(void)umount2(dir->root, MNT_DETACH);
 	dir->has_overlay = false;
 	if (dir->path[0])
-		remove_tree(dir->path);
+		remove_owned(dir->path);
 	dir->path[0] = '\0';
 }
 
@@ -309,7 +305,7 @@ static void sweep_one(const struct driver *d, const char *top, const char *owner
 	(void)oci_remove_groups(state);
 	if (userns_is_own())
 		oci_remove_below(owner);
-	remove_tree(path);
+	remove_owned(path);
 }
 
 /* True where there are any, if only that is asked. */

@@ -302,6 +302,31 @@ ends() {
 	refused "its payload, least of all" pgrep -f "^sleep 4321$$\$"
 }
 
+# What stands around the container: nobody who is dead and still counted, nobody with the caller's better priority; and what an owner left goes, however deep.
+around() {
+	local front driver='' dead=cordon-4194304-1-00000000 deep=/run/cordon-engine
+	[ "$ME" = root ] || return
+	alone
+	nice -n -5 "$CORDON" run --engine "$ENGINE" -- sh -c 'echo runs; sleep 60' >"$WORK/around" &
+	front=$!
+	for _ in $(seq 100); do [ -s "$WORK/around" ] && break; sleep 0.1; done
+	driver=$(pgrep -P "$(pgrep -P $front | head -1)" cordon-engine)
+	is "$(ps -o stat= --ppid "$driver" | grep -c Z)" 0 "no child of the driver waits to be reaped"
+	isnt "$(ps -o pid= --ppid "$driver")" "" "control: it has children"
+	is "$(ps -eo ni=,pid=,ppid= | python3 -c 'import sys
+rows = [line.split() for line in sys.stdin]
+below = {sys.argv[1]}
+for _ in rows:
+    below |= {pid for _, pid, parent in rows if parent in below}
+print(sorted({nice for nice, pid, _ in rows if pid in below and pid != sys.argv[1]}))' "$driver")" "['0']" "what the runtime starts has no better priority than others"
+	is "$(ps -o ni= -p $front | xargs)" -5 "control: the caller has"
+	kill $front
+	wait $front 2>/dev/null
+	mkdir -p "$deep/$dead/$(seq -s / 80)"
+	"$CORDON" sweep
+	refused "a deep tree that a dead owner left is swept" test -e "$deep/$dead"
+}
+
 sorted() { grep . | sort | tr '\n' ' '; }
 refusals() {
 	local flags more=()
@@ -357,6 +382,7 @@ oci() { # RUNTIME
 	disk
 	refusals
 	[ "$ME" != root ] || logs
+	around
 	ends
 	done_testing
 }
