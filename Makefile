@@ -18,14 +18,14 @@ CFLAGS_coverage := -O0 -g --coverage -fprofile-update=atomic
 LDFLAGS_release := -Wl,-z,relro,-z,now
 LDFLAGS_asan := -fsanitize=address,undefined
 LDFLAGS_coverage := --coverage
-# The command is linked statically: the dynamic loader would cost a third of a run.
+# Programs are linked statically: the dynamic loader would cost a third of a run.
 STATIC_release := -static-pie
 STATIC_asan :=
 STATIC_coverage :=
 CFLAGS_ALL := -std=gnu17 $(CFLAGS_$(V)) $(HARDEN) $(WARN) -fPIC -fvisibility=hidden -MMD -MP $(CFLAGS)
 
 # What the core is built with, and what it is linked with.
-CORE_PACKAGES := gcc libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev libcurl4-openssl-dev libjansson-dev
+CORE_PACKAGES := gcc libc6-dev musl-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev libcurl4-openssl-dev libjansson-dev
 CORE_PACKAGES += libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev
 LIBS := -lfyaml -lidn2 -lunistring
 
@@ -66,8 +66,6 @@ $(B)/libcordon.a: $(LIB_OBJ)
 $(B)/libcordon.so: $(LIB_OBJ)
 	@echo "  CC $@"; $(CC) -shared -Wl,-soname,libcordon.so.0 -Wl,-z,defs $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
 	@ln -sfn libcordon.so $(@D)/libcordon.so.0
-$(B)/cordon: $(CLI_OBJ) $(B)/libcordon.a
-	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
 # For tools that want to take the place of a library's functions: tests/fault/memory.sh.
 $(B)/cordon-dynamic: $(CLI_OBJ) $(B)/gen/completions.o $(B)/libcordon.a
 	@echo "  CC $@"; $(CC) -pie $(LDFLAGS_$(V)) $(LDFLAGS) $^ $(LIBS) -o $@
@@ -75,7 +73,7 @@ $(B)/cordon.pc: Makefile
 	@mkdir -p $(@D)
 	@printf 'prefix=%s\nlibdir=$${prefix}/lib\nincludedir=$${prefix}/include\n\nName: cordon\nDescription: run untrusted code behind real walls\nVersion: %s\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lcordon\nRequires.private: libfyaml libidn2\n' '$(PREFIX)' '$(VERSION)' > $@
 
-include $(wildcard mk/*.mk)
+include mk/lite.mk $(filter-out mk/lite.mk,$(wildcard mk/*.mk))
 
 core-packages:
 	@sh tools/need.sh $(CORE_PACKAGES)

@@ -23,7 +23,7 @@ cleanup() {
 trap cleanup EXIT
 trap 'exit 130' INT TERM
 # An ordinary user need not be able to reach the build directory.
-(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps spawn work true wire serve exec "$work") || exit 1
+(cd "$build" && cp cordon cordon-egress cordon-egress-tls cordon-image cordon-engine cordon-engine-docker cordon-init cordon-steps floor spawn work true wire serve exec "$work") || exit 1
 before_network=78da599
 before() { # builds that commit, where its history is here
 	local tree=$build/before
@@ -115,6 +115,7 @@ start() {
 	add cordon "$cordon" run -- /bin/true
 	if [ -n "${BEFORE:-}" ]; then add cordon-before "$work/cordon-before" run -- /bin/true; else say "  no build of cordon without a network: the start is not compared with it"; fi
 	add cordon-process "$cordon" run --level process -- /bin/true
+	add floor "$work/floor" /bin/true
 	add bwrap "${bwrap[@]}" /bin/true
 	add_if minijail0 minijail0 -U -v -p -l -e -n --uts -N -r -P / /bin/true
 	add_if nsjail nsjail -Mo -Q --chroot / -- /bin/true
@@ -129,6 +130,7 @@ start() {
 
 throughput() {
 	add bare /bin/true
+	add floor "$work/floor" /bin/true # a box's layers with nothing around them
 	add cordon "$cordon" run -- /bin/true
 	add bwrap "${bwrap[@]}" /bin/true
 	measure "throughput-$suffix" -n 10 -c 50 -j 4

@@ -111,9 +111,12 @@ def throughput(user):
     results["throughput-" + user] = {}
     for command, rounds in times.items():
         rate = 50 / (statistics.median(rounds.values()) / 1e3)
-        results["throughput-" + user][command] = {"runs_per_s": rate}
-        rows.append([command, f"{rate:.0f}"])
-    table(["", "runs/s"], rows)
+        of_bwrap = 1 / ratio(times, command, "bwrap") if "bwrap" in times else None
+        results["throughput-" + user][command] = {"runs_per_s": rate, "x_bwrap": of_bwrap}
+        rows.append([command, f"{rate:.0f}", f"{of_bwrap:.2f}" if of_bwrap else ""])
+    table(["", "runs/s", "x bwrap"], rows)
+    say("floor: the layers of the box alone, without anybody who holds a deadline, counts or cleans up (bench/floor.c).")
+    say()
     if "cordon" in times and "bwrap" in times:
         target(f"rate as {user}, of bwrap's", 1 / ratio(times, "cordon", "bwrap"), 1.6, least=True)
 

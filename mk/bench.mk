@@ -11,7 +11,7 @@ bench:
 	@$(MAKE) --no-print-directory V=release bench-build
 	@bash bench/bench.sh $(BENCH)
 
-bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-init $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/exec $(BENCH)/cordon-steps
+bench-build: $(B)/cordon $(B)/cordon-egress $(B)/cordon-egress-tls $(B)/cordon-image $(B)/cordon-engine $(B)/cordon-engine-docker $(B)/cordon-init $(BENCH)/serve $(BENCH)/wire $(BENCH)/spawn $(BENCH)/work $(BENCH)/true $(BENCH)/exec $(BENCH)/cordon-steps $(BENCH)/floor
 	@cp $(filter $(B)/%,$^) $(BENCH)
 
 $(BENCH)/spawn $(BENCH)/work $(BENCH)/true: $(BENCH)/%: bench/%.c
@@ -28,9 +28,23 @@ $(BENCH)/serve $(BENCH)/wire: $(BENCH)/%: bench/%.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(BENCH_CC) $< -lssl -lcrypto -o $@ 2>$@.said || { cat $@.said; exit 1; }
 
-# The command with a clock around its steps: see bench/steps.c.
+# The layers and nothing else: bench/floor.c. And the command with a clock around its steps: bench/steps.c.
+ifeq ($(LITE),yes)
+$(BENCH)/floor: bench/floor.c $(LITE_OWN) $(L)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(LITE_CFLAGS) -c $< -o $@.o && $(LITE_LINK) $@.o $(LITE_OWN) $(L)/libcordon.a $(LITE_LIBS) $(LITE_LIBC) -o $@
+$(BENCH)/cordon-steps: bench/steps.c bench/steps.h $(LITE_CLI_OBJ) $(L)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(LITE_CFLAGS) -c bench/steps.c -o $(BENCH)/steps.o
+	@$(LITE_LINK) $(STEPS_WRAP) $(BENCH)/steps.o $(LITE_CLI_OBJ) -Wl,--whole-archive $(L)/libcordon.a -Wl,--no-whole-archive \
+		$(LITE_LIBS) $(LITE_LIBC) -o $@
+else
+$(BENCH)/floor: bench/floor.c $(B)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) $(STATIC_$(V)) -fPIC $^ $(LIBS) -o $@
 $(BENCH)/cordon-steps: bench/steps.c bench/steps.h $(CLI_OBJ) $(B)/gen/completions.o $(B)/libcordon.a
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) -std=gnu17 -O2 -g $(WARN) -fPIC -c bench/steps.c -o $(BENCH)/steps.o
 	@$(CC) $(STATIC_$(V)) $(STEPS_WRAP) $(BENCH)/steps.o $(CLI_OBJ) $(B)/gen/completions.o \
 		-Wl,--whole-archive $(B)/libcordon.a -Wl,--no-whole-archive $(LIBS) -o $@
+endif

@@ -4,4 +4,3 @@ COMPLETIONS := completions/cordon.bash completions/cordon.fish completions/cordo
 $(GEN)/completions.c: tools/embed.sh $(COMPLETIONS)
 	@mkdir -p $(@D)
 	sh $^ > $@.tmp && mv $@.tmp $@
-$(B)/cordon: $(B)/gen/completions.o

@@ -13,9 +13,17 @@ $(B)/libengine.a: $(ENGINE_OBJ)
 	ar rcs $@ $^
 # base/json.c has names that jansson has, too: jansson comes first, so that base's is not pulled in; and that is looked at.
 ENGINE_JSON_CHECK = ! nm $@ | grep ' T json_take$$' || { echo '$@: two libraries of JSON in one program' >&2; rm -f $@; exit 1; }
+ifeq ($(LITE),yes)
+LITE_OCI_OBJ := $(patsubst %.c,$(L)/%.o,$(wildcard src/driver/oci*.c) $(addprefix src/driver/,main.c main_oci.c drive.c control.c spec.c)) $(LITE_OWN)
+$(B)/cordon-engine: $(LITE_OCI_OBJ) $(L)/libcordon.a
+	@echo "  CC $@"; $(LITE_LINK) $(LITE_OCI_OBJ) $(LITE_JSON) $(L)/libcordon.a $(LITE_LIBS) $(LITE_LIBC) -o $@
+	@$(ENGINE_JSON_CHECK)
+-include $(LITE_OCI_OBJ:.o=.d)
+else
 $(B)/cordon-engine: $(ENGINE_MAIN) $(B)/src/driver/main_oci.o $(B)/libengine.a $(B)/libcordon.a
 	@echo "  CC $@"; $(CC) $(if $(STATIC_$(V)),$(STATIC_$(V)),-pie) $(LDFLAGS_$(V)) $(LDFLAGS) $(filter-out $(B)/libcordon.a,$^) -ljansson $(B)/libcordon.a $(LIBS) -o $@
 	@$(ENGINE_JSON_CHECK)
+endif
 $(B)/cordon-engine-docker: $(ENGINE_MAIN) $(B)/src/driver/main_docker.o $(B)/libengine.a $(B)/libcordon.a
 	@echo "  CC $@"; $(CC) -pie $(LDFLAGS_$(V)) $(LDFLAGS) $(filter-out $(B)/libcordon.a,$^) $(ENGINE_LIBS) $(B)/libcordon.a $(LIBS) -o $@
 	@$(ENGINE_JSON_CHECK)

@@ -24,11 +24,12 @@ check stream stream base
 check engine engine box plan policy store os net stream base
 check driver driver stream os base
 check inner inner os stream base
+check musl musl
 check image image store policy os net base
 check cli cli base
 for folder in src/*/; do
 	case $folder in
-	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/driver/ | src/inner/ | src/store/ | src/image/ | src/plan/ | src/box/ | src/cli/) ;;
+	src/base/ | src/net/ | src/policy/ | src/os/ | src/egress/ | src/stream/ | src/engine/ | src/driver/ | src/inner/ | src/musl/ | src/store/ | src/image/ | src/plan/ | src/box/ | src/cli/) ;;
 	*) echo "$folder: no layer of tools/check-layers.sh"; status=1 ;;
 	esac
 done

@@ -12,7 +12,7 @@ umask 022
 
 # What was linked in statically; Debian wants to know it for security updates.
 # shellcheck disable=SC2016  # dpkg's variables, not the shell's
-built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev \
+built_using=$(dpkg-query -W -f '${source:Package} (= ${source:Version}), ' libc6-dev musl-dev libfyaml-dev libidn2-dev libunistring-dev libssl-dev libc-ares-dev \
 	libjansson-dev libarchive-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev libacl1-dev nettle-dev | sed 's/, $//')
 
 doc_files() { # PACKAGE: copyright and changelog as policy wants them

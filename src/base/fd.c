@@ -67,7 +67,9 @@ int fd_write_file_at(int dirfd, const char *path, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	n = write(fd, text, len);
+	do
+		n = write(fd, text, len);
+	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	return (size_t)n == len ? 0 : -EIO;

@@ -95,6 +95,10 @@ static void begin(struct collect *c, const struct link_file *file)
 	}
 	c->depth = 1;
 	sweep(c->dirs[0]);
+	if (!*c->owner) { /* two runs would share a name */
+		fail(c, CORDON_INTERNAL, 0, "name what is unfinished");
+		return;
+	}
 	snprintf(c->temporary, sizeof(c->temporary), UNFINISHED "%s", c->owner);
 }
 

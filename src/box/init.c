@@ -86,8 +86,6 @@ static int drop(struct inside *in)
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
 	fd_close(&in->tty_slave);
-	for (int t = 0; in->awaits_cgroup && !in->plan->lives && t < CG_TREES; t++)
-		fd_close(&in->later->procs[t]);
 	fd_close(&in->capture);
 	fd_close(&in->wanted);
 	fd_close(&in->authority);

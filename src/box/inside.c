@@ -3,9 +3,9 @@
  *
  * init runs as root of the box's own user namespace (as the caller's mapped user where there is only one id) and forks the payload's
  * child before anything is built: the two work side by side, init on the root, the child on the network namespace and on
- * what it is. pivot_root takes the child along. They meet at the gate: the child says that it is ready, init that the
+ * what it is. pivot_root takes the child along. They meet at the gate: the child says that it has its network, init that the
  * host's tree is gone. The child gives its rights up in an order in which each step still has what it needs: cgroup and limits first, then ids,
- * then, behind the gate, Landlock (after every open) and seccomp (last: what comes before needs its syscalls).
+ * then seccomp, and behind the gate Landlock (after every open); a strict filter is last: what comes before needs its syscalls.
  */
 #include "box/inside.h"
 
@@ -36,7 +36,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOOKS = 64 };
+enum { LOOKS = 64, GATE_FDS = 2 };
+
+/* With it come Landlock's rules, if it has some, and the terminal, if there is one. */
+struct gate_message {
+	uint64_t root; /* the id of the mount that is the box's root; 0: unknown */
+	bool has_rules;
+};
 
 struct step {
 	const char *name;
@@ -113,8 +119,11 @@ static int setup_gateway(struct inside *in)
 
 static int setup_root_begin(struct inside *in)
 {
-	if (in->plan->level == LEVEL_PROCESS)
-		return 0;
+	const unsigned both = LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS);
+	int r = (in->namespaces & both) == LAYER_BIT(MOUNTNS) ? mount_keep_to_ourselves() : 0;
+
+	if (r < 0)
+		return fail(in, -r, "keep mounts from the host");
 	*in->root = (struct root){
 		.authority = in->authority,
 		.plan = in->plan,
@@ -130,20 +139,29 @@ static int setup_root_begin(struct inside *in)
 	return root_begin(in->root);
 }
 
-/* From the keeper, which makes it meanwhile. Only now is the child forked, when the keeper has nothing left to do: it finds a processor that
- * is idle. End of file: the keeper failed, and has said why. */
-static int setup_cgroup(struct inside *in)
+/* The child takes its cgroup from the link itself. */
+static bool child_takes_cgroup(const struct inside *in)
+{
+	return in->awaits_cgroup && !in->plan->lives;
+}
+
+/* From the keeper, which makes it meanwhile. End of file: the keeper failed, and has said why. */
+static int take_cgroup(struct inside *in)
 {
 	struct link_message m;
 	size_t n;
 
-	if (!in->awaits_cgroup)
-		return 0;
 	*in->later = (struct cgroup)CGROUP_INIT;
 	if (link_receive_fds(in->link, &m, in->later->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
 		_exit(1);
 	in->cgroup = in->later;
 	return 0;
+}
+
+/* A box that lives needs it for every job; of another the child takes it itself. */
+static int setup_cgroup(struct inside *in)
+{
+	return in->awaits_cgroup && !child_takes_cgroup(in) ? take_cgroup(in) : 0;
 }
 
 static int setup_root(struct inside *in)
@@ -165,20 +183,32 @@ static int setup_leave(struct inside *in)
 	return r < 0 && r != -EPIPE ? fail(in, -r, "open the gate") : 0;
 }
 
-/* The child has its network and its cgroup; init follows it into the network. End of file: it failed, and has said why. */
-static int setup_meet(struct inside *in)
+/* The child has its network namespace, and goes on; with a gateway its loopback is up already. End of file: it failed, and has said why. */
+static int setup_loopback(struct inside *in)
 {
-	auto_close int sock = -1;
 	size_t n = 0;
 	char byte;
 	int r;
 
-	if (fd_recv(in->gate, &byte, 1, &sock, 1, &n) != 1)
+	if (fd_recv(in->gate, &byte, 1, &in->netns, 1, &n) != 1)
 		_exit(1);
-	fd_close(&in->gate);
-	r = n ? netns_enter(sock) : 0;
 	in->applied |= n ? LAYER_BIT(NETNS) : 0; /* jobs of a box that lives take it from here */
 	in->no_sockets = !n && has(in, LAYER_BIT(NETNS));
+	r = n && in->capture < 0 ? netns_loopback_up(in->netns) : 0;
+	return r < 0 ? fail(in, -r, "bring loopback up") : 0;
+}
+
+/* init follows the child into its network. From here on init reads the link: what was for the child must have been read. */
+static int setup_follow(struct inside *in)
+{
+	int r = in->netns >= 0 ? netns_enter(in->netns) : 0;
+	size_t n;
+	char byte;
+
+	if (child_takes_cgroup(in) && fd_recv(in->gate, &byte, 1, NULL, 0, &n) != 1)
+		_exit(1);
+	fd_close(&in->netns);
+	fd_close(&in->gate);
 	return r < 0 ? fail(in, -r, "join the network namespace") : 0;
 }
 
@@ -186,12 +216,18 @@ static int setup_meet(struct inside *in)
  * looks, and goes on when it is. */
 static int setup_open(struct inside *in)
 {
-	uint64_t root = 0;
-	int r;
+	struct gate_message m = { .has_rules = in->rules >= 0 };
+	int fds[GATE_FDS], r;
+	size_t n = 0;
 
-	if (in->plan->level == LEVEL_CONTAINER && mount_id(AT_FDCWD, "/", &root) < 0)
-		root = 0;
-	r = fd_send(in->gate, &root, sizeof(root), &in->tty_slave, in->tty_slave >= 0);
+	if (in->plan->level == LEVEL_CONTAINER && mount_id(AT_FDCWD, "/", &m.root) < 0)
+		m.root = 0;
+	if (in->rules >= 0)
+		fds[n++] = in->rules;
+	if (in->tty_slave >= 0)
+		fds[n++] = in->tty_slave;
+	r = fd_send(in->gate, &m, sizeof(m), fds, n);
+	fd_close(&in->rules);
 	if (r == -EPIPE)
 		_exit(1); /* the child failed, and has said why */
 	return r < 0 ? fail(in, -r, "open the gate") : 0;
@@ -261,7 +297,7 @@ int inside_begin(struct inside *in)
 {
 	static const struct step steps[] = {
 		{ "session", setup_session, 0 }, { "identity", setup_identity, 0 }, { "names", setup_names, 0 },
-		{ "capture", setup_capture, 0 }, { "root", setup_root_begin, 0 },   { "cgroup", setup_cgroup, 0 },
+		{ "capture", setup_capture, 0 }, { "cgroup", setup_cgroup, 0 },
 	};
 
 	in->applied |= in->namespaces;
@@ -271,14 +307,20 @@ int inside_begin(struct inside *in)
 int inside_setup(struct inside *in)
 {
 	static const struct step steps[] = {
-		{ "network", setup_gateway, 0 }, { "root", setup_root, 0 },         { "terminal", setup_terminal, 0 },
-		{ "gate", setup_open, 0 },       { "root: leave", setup_leave, 0 }, { "meet", setup_meet, 0 },
+		{ "network", setup_gateway, 0 },
+		{ "root", setup_root_begin, 0 },
+		{ "root", setup_root, 0 },
+		{ "terminal", setup_terminal, 0 },
+		{ "loopback", setup_loopback, 0 },
+		{ "landlock", inside_rules, 0 }, /* before the host is left, which takes the kernel a while */
+		{ "gate", setup_open, 0 },
+		{ "root: leave", setup_leave, 0 },
+		{ "network", setup_follow, 0 },
 	};
 	static const struct step process_steps[] = {
-		{ "work", setup_work, 0 },
-		{ "terminal", setup_terminal, 0 },
-		{ "gate", setup_open, 0 },
-		{ "meet", setup_meet, 0 },
+		{ "work", setup_work, 0 },     { "terminal", setup_terminal, 0 },
+		{ "meet", setup_loopback, 0 }, /* without a namespace of its own */
+		{ "gate", setup_open, 0 },     { "follow", setup_follow, 0 },
 	};
 
 	if (in->plan->level == LEVEL_PROCESS)
@@ -311,18 +353,21 @@ static int payload_network(struct inside *in)
 		return in->no_sockets ? 0 : fail_netns(in, -r);
 	if (captures && capture_open(in) < 0)
 		return -1;
-	r = captures ? 0 : netns_loopback_up(); /* the gateway's opening brings it up */
-	in->netns = r < 0 ? r : netns_socket();
+	in->netns = netns_socket();
 	if (in->netns < 0)
-		return fail(in, -in->netns, "bring loopback up");
+		return fail(in, -in->netns, "hold the network namespace");
 	in->applied |= LAYER_BIT(NETNS);
 	return 0;
 }
 
 static int payload_cgroup(struct inside *in)
 {
-	int r;
+	int r = 0;
 
+	if (child_takes_cgroup(in) && take_cgroup(in) == 0)
+		r = fd_send(in->gate, "", 1, NULL, 0);
+	if (r < 0)
+		return fail(in, -r, "meet init");
 	if (!in->cgroup)
 		return 0;
 	in->applied |= LAYER_BIT(CGROUP);
@@ -330,7 +375,7 @@ static int payload_cgroup(struct inside *in)
 	return r < 0 ? fail(in, -r, "join the cgroup") : 0;
 }
 
-/* init needs no more than this of us. */
+/* init needs no more than this of us, and brings loopback up. */
 static int payload_ready(struct inside *in)
 {
 	int r = fd_send(in->gate, "", 1, &in->netns, in->netns >= 0);
@@ -419,7 +464,14 @@ static int payload_no_new_privs(struct inside *in)
 	return r < 0 ? fail(in, -r, "set no_new_privs") : 0;
 }
 
-static int payload_seccomp(struct inside *in)
+/* Installing a filter takes the kernel a while, in which a box's root is not ready anyway. What comes behind the gate passes the filter,
+ * but for the strict one. */
+static bool is_filtered_early(const struct inside *in)
+{
+	return in->plan->level == LEVEL_CONTAINER && !in->plan->seccomp.strict;
+}
+
+static int install_filter(struct inside *in)
 {
 	struct seccomp_options chosen = in->plan->seccomp;
 	struct seccomp_filter filter;
@@ -446,6 +498,16 @@ static int payload_seccomp(struct inside *in)
 	return 0;
 }
 
+static int payload_seccomp_early(struct inside *in)
+{
+	return is_filtered_early(in) ? install_filter(in) : 0;
+}
+
+static int payload_seccomp(struct inside *in)
+{
+	return is_filtered_early(in) ? 0 : install_filter(in);
+}
+
 /* As long as the host's root lies on top of the box's, ".." at the root leads there. */
 static bool host_is_gone(uint64_t root)
 {
@@ -459,23 +521,26 @@ static bool host_is_gone(uint64_t root)
  * seeing it is enough. End of file: init failed, and has said why. */
 static int payload_gate(struct inside *in)
 {
-	uint64_t root = 0;
+	struct gate_message m;
+	int fds[GATE_FDS];
 	size_t n = 0, none;
 	bool alone;
 	char byte;
 
-	if (fd_recv(in->gate, &root, sizeof(root), &in->tty_slave, 1, &n) != sizeof(root))
+	if (fd_recv(in->gate, &m, sizeof(m), fds, GATE_FDS, &n) != sizeof(m) || n < m.has_rules)
 		_exit(127);
+	in->rules = m.has_rules ? fds[0] : -1;
+	in->tty_slave = n > m.has_rules ? fds[m.has_rules] : -1;
 	alone = in->plan->level == LEVEL_PROCESS;
-	for (int i = 0; root && !alone && i < LOOKS; i++) {
-		alone = host_is_gone(root);
+	for (int i = 0; m.root && !alone && i < LOOKS; i++) {
+		alone = host_is_gone(m.root);
 		if (!alone)
 			(void)sched_yield();
 	}
 	if (!alone && fd_recv(in->gate, &byte, 1, NULL, 0, &none) != 1)
 		_exit(127);
 	fd_close(&in->gate);
-	if (n && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
+	if (in->tty_slave >= 0 && ioctl(in->tty_slave, TIOCSCTTY, 0) < 0)
 		return fail(in, errno, "take the terminal");
 	return 0;
 }
@@ -550,7 +615,7 @@ int inside_become_job(struct inside *in)
 		{ "workdir", payload_workdir, 0 },
 		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
 		{ "landlock", inside_landlock, 0 },
-		{ "seccomp", payload_seccomp, 0 },
+		{ "seccomp", install_filter, 0 },
 		{ "started", payload_started, 0 },
 		{ "exec", payload_exec, 0 },
 	};
@@ -562,16 +627,17 @@ int inside_become_payload(struct inside *in)
 {
 	static const struct step steps[] = {
 		{ "network", payload_network, 0 },
+		{ "ready", payload_ready, 0 },
 		{ "scheduling", payload_scheduling, 0 },
 		{ "cgroup", payload_cgroup, 0 }, /* a real-time process could not join */
-		{ "ready", payload_ready, 0 },
 		{ "payload session", payload_session, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },
+		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
+		{ "seccomp", payload_seccomp_early, 0 },
 		{ "gate", payload_gate, 0 },
 		{ "stdio", payload_stdio, 0 },
-		{ "workdir", payload_workdir, 0 }, /* with the payload's own rights */
-		{ "no_new_privs", payload_no_new_privs, LAYER_BIT(NO_NEW_PRIVS) },
+		{ "workdir", payload_workdir, 0 },  /* with the payload's own rights */
 		{ "landlock", inside_landlock, 0 }, /* after every open */
 		{ "seccomp", payload_seccomp, 0 },  /* last: what comes before needs its syscalls */
 		{ "started", payload_started, 0 },

@@ -26,8 +26,9 @@ struct inside {
 	unsigned namespaces; /* layers that came with the clone */
 	uid_t uid;           /* the payload's ids as seen from inside */
 	gid_t gid;
-	int gate;        /* between init and the payload's child: see inside_gate() */
-	int netns;       /* a socket in the network namespace, on its way to init; -1: none */
+	int gate;        /* between init and the payload's child */
+	int netns;       /* a socket in the network namespace, which the child makes and init goes to; -1: none */
+	int rules;       /* Landlock's, on their way to the child; -1: none yet */
 	int capture;     /* to egress, for the sockets of the gateway; -1: no network */
 	int wanted;      /* the same, for what wakes it; -1: nobody waits */
 	int authority;   /* from egress: certificates for the box; -1: none */
@@ -50,7 +51,8 @@ int inside_setup(struct inside *in);
 int inside_become_payload(struct inside *in);
 /* A box that lives: `plan` is the job's. As above, in a box that stands, from what init has left of its rights. */
 int inside_become_job(struct inside *in);
-/* A step of theirs. */
+/* Steps of theirs: makes what can be made before the gate; applies it. */
+int inside_rules(struct inside *in);
 int inside_landlock(struct inside *in);
 
 #endif

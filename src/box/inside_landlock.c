@@ -1,4 +1,8 @@
-/* What a payload may reach by path: its Landlock rules. Runs in the payload's child, after every open. */
+/*
+ * What a payload may reach by path: its Landlock rules. A box's are made by init, which has the time, and go to the payload's child at the gate; those of
+ * listed commands, whose paths may be symlinks, by the child itself once the host's tree is gone, as at process level and for a job in a box that
+ * lives. They are applied by the child, after every open.
+ */
 #include "box/inside.h"
 
 #include "base/error.h"
@@ -138,19 +142,35 @@ static int grant_process(struct inside *in, int ruleset)
 	return grant_mounts(in, ruleset, LANDLOCK_EXEC);
 }
 
-int inside_landlock(struct inside *in)
+static int make_rules(struct inside *in)
 {
-	auto_close int ruleset = -1;
-	int r;
+	auto_close int ruleset = landlock_new(in->plan->landlock_abi, in->plan->level == LEVEL_PROCESS);
 
-	if (!(in->plan->layers & LAYER_BIT(LANDLOCK)))
-		return 0;
-	ruleset = landlock_new(in->plan->landlock_abi, in->plan->level == LEVEL_PROCESS);
 	if (ruleset < 0)
 		return fail(in, -ruleset, "make a Landlock ruleset");
 	if ((in->work ? grant_process(in, ruleset) : grant_container(in, ruleset)) < 0)
 		return -1;
-	r = landlock_restrict(ruleset);
+	in->rules = STEAL_FD(ruleset);
+	return 0;
+}
+
+int inside_rules(struct inside *in)
+{
+	if (!(in->plan->layers & LAYER_BIT(LANDLOCK)) || in->plan->exec_lock || in->plan->lives)
+		return 0;
+	return make_rules(in);
+}
+
+int inside_landlock(struct inside *in)
+{
+	int r;
+
+	if (!(in->plan->layers & LAYER_BIT(LANDLOCK)))
+		return 0;
+	if (in->rules < 0 && make_rules(in) < 0)
+		return -1;
+	r = landlock_restrict(in->rules);
+	fd_close(&in->rules);
 	if (r < 0)
 		return fail(in, -r, "apply Landlock");
 	in->applied |= LAYER_BIT(LANDLOCK);

@@ -123,6 +123,11 @@ static int prepare_image(const struct cordon_plan *plan, struct prepared *p, str
 	return fail_step(err, "image");
 }
 
+bool prepare_lasts(const struct cordon_plan *plan)
+{
+	return plan->protect_count || plan->storage != PLAN_STORAGE_MEMORY || plan->level == LEVEL_PROCESS;
+}
+
 int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err)
 {
 	struct prepared *p = ret;

@@ -26,6 +26,8 @@ struct prepared {
 
 /* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */
 int prepare_scope(struct cordon_plan *plan, const char *owner);
+/* Whether prepare_box() makes something that lasts, and so needs the owner's name. */
+bool prepare_lasts(const struct cordon_plan *plan);
 int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err);
 void prepare_done(struct prepared *p); /* frees and closes; removing what lasts is lasting_undo() */
 

@@ -4,6 +4,9 @@
 
 #include "plan/plan.h"
 
+#include <linux/openat2.h>
+#include <sys/mount.h>
+
 struct root {
 	const struct cordon_plan *plan;
 	int fd;           /* the new root directory */
@@ -34,19 +37,32 @@ int root_leave_host(struct cordon_error *err);
  * empty /proc and /dev. Needs: a mount namespace of its own and the host's root's rights; uid and gid are the host's. */
 int root_build_at(struct root *r, const char *const *places, const char **ret_place);
 
+#define ROOT_WALK (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
+#define ROOT_RO (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define ROOT_PRIVATE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define ROOT_EMPTY_FILE ".empty-file" /* of a box of our own, on the skeleton */
+
 /* For the parts of root_build that live in other files. Paths are absolute, clean and in the box. */
 /* Opens the place for a mount (O_PATH), making missing directories (and the file, unless is_dir) on the private root. */
 int root_place(struct root *r, const char *path, bool is_dir);
 int root_attach(struct root *r, int *mount_fd, const char *path, bool is_dir); /* takes *mount_fd */
 int root_fail(struct root *r, int errnum, const char *what, const char *path); /* -1 */
-/* On the skeleton, which nobody else can reach yet: `rel` is relative and its parent exists. */
-int root_lay(struct root *r, int tree, const char *rel);
-int root_lay_host(struct root *r, int dirfd, const char *source, const char *rel);
+/* A copy of the tree at `path`, which must still be what is behind `checked`: that is what the plan looked at. */
+int root_take_source(struct root *r, const char *path, int checked);
+/* What is mounted at fd/rel ("" for fd) is private to the box. */
+int root_own(struct root *r, int fd, const char *rel);
+unsigned root_noexec(const struct root *r); /* MOUNT_ATTR_NOEXEC where only some commands may run */
+/* On the skeleton, which nobody else can reach yet, and which is the current directory: `rel` is relative and its parent exists. */
+int root_make(struct root *r, const char *rel, bool is_dir); /* a directory, or an empty file to be mounted over */
+int root_lay(struct root *r, int tree, const char *rel, bool is_dir);
+int root_bind(struct root *r, const char *source, const char *rel, bool is_dir); /* the host's own path, by name */
 int root_restrict(struct root *r); /* takes the rights of everything laid so far away */
 /* A small file of our own on the skeleton (or in the box); `path` absolute. */
 int root_write_file(struct root *r, const char *path, const void *data, size_t len, unsigned mode);
 int root_certificates(struct root *r); /* box/certificates.c */
-int root_dev(struct root *r);          /* box/root_kernel.c */
+int root_private(struct root *r);      /* box/root_private.c */
+uint64_t root_inode_share(const struct cordon_plan *plan);
+int root_dev(struct root *r); /* box/root_kernel.c */
 int root_proc(struct root *r);
 int root_sys(struct root *r);
 int root_protect(struct root *r);   /* box/protect.c */

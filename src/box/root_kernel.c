@@ -16,78 +16,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PRIVATE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+static int device(struct root *r, const char *path)
+{
+	const char *rel = path + 1;
+	int n;
+
+	if (root_make(r, rel, false) < 0)
+		return -1;
+	n = mount_bind(path, rel);
+	if (n == -ENOENT)
+		return unlinkat(r->fd, rel, 0) < 0 ? root_fail(r, errno, "remove", rel) : 0;
+	/* A shared mapping of /dev/zero is memory: executable here, written through a second mapping. */
+	if (n == 0 && root_noexec(r))
+		n = mount_restrict_at(r->fd, rel, root_noexec(r), 0, false);
+	return n < 0 ? root_fail(r, -n, "take", path) : 0;
+}
 
 int root_dev(struct root *r)
 {
-	static const char *const devices[] = { "null", "zero", "full", "random", "urandom", "tty" };
+	static const char *const devices[] = { "/dev/null",   "/dev/zero",    "/dev/full",
+					       "/dev/random", "/dev/urandom", "/dev/tty" };
 	static const char *const links[][2] = {
 		{ "/proc/self/fd", "dev/fd" }, { "fd/0", "dev/stdin" },    { "fd/1", "dev/stdout" },
 		{ "fd/2", "dev/stderr" },      { "pts/ptmx", "dev/ptmx" },
 	};
-	static const char *const pts[] = { "mode", "0620", "ptmxmode", "0666", "max", "64", NULL };
-	auto_close int host = open("/dev", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+	int n;
 
-	if (host < 0 || mkdirat(r->fd, "dev", 0755) < 0)
-		return root_fail(r, errno, "make", "/dev");
-	for (size_t i = 0; i < ARRAY_LEN(devices); i++) {
-		auto_close int device = mount_clone(host, devices[i], false);
-		char rel[32];
-		int n;
-
-		if (device == -ENOENT)
-			continue;
-		/* A shared mapping of /dev/zero is memory: executable here, written through a second mapping. */
-		n = device < 0
-			    ? device
-			    : mount_restrict(device, MOUNT_ATTR_NOSUID | (r->plan->exec_lock ? MOUNT_ATTR_NOEXEC : 0),
-					     0, false);
-		if (n < 0)
-			return root_fail(r, -n, "take", devices[i]);
-		snprintf(rel, sizeof(rel), "dev/%s", devices[i]);
-		if (root_lay(r, device, rel) < 0)
+	if (root_make(r, "dev", true) < 0)
+		return -1;
+	for (size_t i = 0; i < ARRAY_LEN(devices); i++)
+		if (device(r, devices[i]) < 0)
 			return -1;
-	}
 	for (size_t i = 0; i < ARRAY_LEN(links); i++)
 		if (symlinkat(links[i][0], r->fd, links[i][1]) < 0)
 			return root_fail(r, errno, "link", links[i][1]);
-	fd = mount_new("devpts", pts, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-	if (fd < 0)
-		return root_fail(r, -fd, "mount", "devpts");
-	return root_lay(r, fd, "dev/pts");
+	if (root_make(r, "dev/pts", true) < 0)
+		return -1;
+	n = mount_fs("devpts", "mode=0620,ptmxmode=0666,max=64", MS_NOSUID | MS_NOEXEC, "dev/pts");
+	return n < 0 ? root_fail(r, -n, "mount", "devpts") : 0;
 }
 
 /* Of /proc, what anybody may read and tells about the host is covered by an empty file or directory. What only the host's root may
  * read or write (kcore, kmsg, sysrq-trigger …) is out of reach: no id of a box is the host's root. */
-static const char *const proc_masked[] = {
-	"acpi", "asound", "interrupts", "keys", "key-users", "latency_stats", "scsi"
+static const struct {
+	const char *rel;
+	bool is_dir;
+} proc_masked[] = {
+	{ "proc/acpi", true },  { "proc/asound", true },     { "proc/interrupts", false },
+	{ "proc/keys", false }, { "proc/key-users", false }, { "proc/latency_stats", false },
+	{ "proc/scsi", true },
 };
-/* Read-only all the same: this one has been written to by uid tricks elsewhere. */
-static const char *const proc_read_only[] = { "sys" };
 
-static int proc_cover(struct root *r, int proc, const char *name, int empty_dir, int empty_file)
+/* What tells about the host is covered. /proc/sys, laid over itself, turns read-only with the rest: it has been written to by uid tricks elsewhere. What
+ * this kernel has not need not be. */
+static int cover(struct root *r)
 {
-	auto_close int fd = -1;
-	struct stat st;
-	int n;
+	int n = mkdirat(r->fd, ".empty", 0555) < 0 ? -errno : 0;
 
-	if (fstatat(proc, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return errno == ENOENT ? 0 : root_fail(r, errno, "stat /proc entry", name);
-	fd = mount_clone(S_ISDIR(st.st_mode) ? empty_dir : empty_file, "", false);
-	n = fd < 0 ? fd : mount_attach(fd, proc, name);
-	return n < 0 ? root_fail(r, -n, "cover /proc entry", name) : 0;
-}
-
-/* Laid over itself, it turns read-only with the rest. */
-static int proc_lock(struct root *r, int proc, const char *name)
-{
-	auto_close int fd = mount_clone(proc, name, true);
-	int n;
-
-	if (fd == -ENOENT)
-		return 0;
-	n = fd < 0 ? fd : mount_attach(fd, proc, name);
-	return n < 0 ? root_fail(r, -n, "lock /proc entry", name) : 0;
+	if (n < 0)
+		return root_fail(r, -n, "make", ".empty");
+	for (size_t i = 0; i < ARRAY_LEN(proc_masked); i++) {
+		n = mount_bind(proc_masked[i].is_dir ? ".empty" : ROOT_EMPTY_FILE, proc_masked[i].rel);
+		if (n < 0 && (n != -ENOENT || faccessat(r->fd, proc_masked[i].rel, F_OK, AT_SYMLINK_NOFOLLOW) == 0))
+			return root_fail(r, -n, "cover", proc_masked[i].rel);
+	}
+	n = mount_bind("proc/sys", "proc/sys");
+	return n < 0 && n != -ENOENT ? root_fail(r, -n, "lock", "proc/sys") : 0;
 }
 
 static int limit_inotify(struct root *r, int proc)
@@ -103,29 +97,22 @@ static int limit_inotify(struct root *r, int proc)
 /* /proc itself stays writable: what a process may say of itself there, it says by writing. */
 int root_proc(struct root *r)
 {
-	static const char *const hide[] = { "hidepid", "invisible", NULL };
-	auto_close int fd = mount_new("proc", hide, PRIVATE | MOUNT_ATTR_NOEXEC), dir = -1, file = -1;
+	auto_close int fd = -1;
 	char why[256], remedy[256];
 	int n;
 
-	if (fd < 0) {
-		probe_explain_proc(-fd, why, sizeof(why), remedy, sizeof(remedy));
-		cordon_fail(r->err, CORDON_UNAVAILABLE, -fd, "a fresh /proc is refused (%s)", why);
+	if (root_make(r, "proc", true) < 0)
+		return -1;
+	n = mount_fs("proc", "hidepid=invisible", MS_NOSUID | MS_NODEV | MS_NOEXEC, "proc");
+	if (n < 0) {
+		probe_explain_proc(-n, why, sizeof(why), remedy, sizeof(remedy));
+		cordon_fail(r->err, CORDON_UNAVAILABLE, -n, "a fresh /proc is refused (%s)", why);
 		return fail_hint(r->err, "%s", remedy);
 	}
-	if (root_lay(r, fd, "proc") < 0)
-		return -1;
-	if (mkdirat(r->fd, ".empty", 0555) < 0 || mknodat(r->fd, ".empty-file", S_IFREG | 0444, 0) < 0)
-		return root_fail(r, errno, "make", ".empty");
-	dir = openat(r->fd, ".empty", O_PATH | O_CLOEXEC);
-	file = openat(r->fd, ".empty-file", O_PATH | O_CLOEXEC);
-	for (size_t i = 0; i < ARRAY_LEN(proc_masked); i++)
-		if (proc_cover(r, fd, proc_masked[i], dir, file) < 0)
-			return -1;
-	for (size_t i = 0; i < ARRAY_LEN(proc_read_only); i++)
-		if (proc_lock(r, fd, proc_read_only[i]) < 0)
-			return -1;
-	if (limit_inotify(r, fd) < 0 || root_restrict(r) < 0)
+	fd = openat(r->fd, "proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return root_fail(r, errno, "open", "/proc");
+	if (cover(r) < 0 || limit_inotify(r, fd) < 0 || root_restrict(r) < 0)
 		return -1;
 	n = mount_restrict(fd, 0, MOUNT_ATTR_RDONLY, false);
 	return n < 0 ? root_fail(r, -n, "restrict", "/proc") : 0;
@@ -134,8 +121,12 @@ int root_proc(struct root *r)
 /* What programs need to count processors. */
 int root_sys(struct root *r)
 {
-	if (mkdirat(r->fd, "sys", 0755) < 0 || mkdirat(r->fd, "sys/devices", 0755) < 0 ||
-	    mkdirat(r->fd, "sys/devices/system", 0755) < 0)
-		return root_fail(r, errno, "make", "/sys");
-	return root_lay_host(r, AT_FDCWD, "/sys/devices/system/cpu", "sys/devices/system/cpu");
+	static const char *const dirs[] = { "sys", "sys/devices", "sys/devices/system", "sys/devices/system/cpu" };
+	int n;
+
+	for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+		if (root_make(r, dirs[i], true) < 0)
+			return -1;
+	n = mount_bind("/sys/devices/system/cpu", "sys/devices/system/cpu");
+	return n < 0 && n != -ENOENT ? root_fail(r, -n, "take", "/sys/devices/system/cpu") : 0;
 }

@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { IMPATIENCE_US = 2000000, PROGRESS_US = 100000 };
@@ -165,6 +167,16 @@ static int front_finish(const struct front *front, const struct cordon_result *r
 	return status;
 }
 
+/* Who is woken to pass bytes on does not take the processor from the payload that wrote them, or that is just ending. A caller who has chosen
+ * otherwise keeps that; the keeper does not follow. By number: musl's functions of these names do nothing. */
+static void stand_back(void)
+{
+	const struct sched_param none = { 0 };
+
+	if (syscall(SYS_sched_getscheduler, 0) == SCHED_OTHER)
+		(void)syscall(SYS_sched_setscheduler, 0, SCHED_BATCH, &none);
+}
+
 int cli_front(const struct cli_job *job, const struct cli_request *request)
 {
 	struct front front = { .tty = request->tty };
@@ -192,6 +204,7 @@ int cli_front(const struct cli_job *job, const struct cli_request *request)
 	catch_signals(request->tty);
 	if (request->tty && !request->json && !job->stdin_used)
 		cli_term_raw(STDIN_FILENO);
+	stand_back();
 	rc = cordon_run(job->plan, &io, &result, &err);
 	clear_progress(&front);
 	cli_term_restore();

@@ -124,10 +124,21 @@ static void add_limit(struct str *s, const struct cordon_result *result, const s
 
 static void add_killed(struct str *s, int sig)
 {
-	const char *name = sigabbrev_np(sig);
+	/* glibc has them as sigabbrev_np(), musl not at all. */
+	static const char names[][8] = {
+		[SIGHUP] = "HUP",   [SIGINT] = "INT",       [SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+		[SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+		[SIGKILL] = "KILL", [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM",     [SIGTERM] = "TERM", [SIGSTKFLT] = "STKFLT",
+		[SIGCHLD] = "CHLD", [SIGCONT] = "CONT",     [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+		[SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",     [SIGURG] = "URG",   [SIGXCPU] = "XCPU",
+		[SIGXFSZ] = "XFSZ", [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
+		[SIGIO] = "POLL",   [SIGPWR] = "PWR",       [SIGSYS] = "SYS",
+	};
+	const char *name = sig > 0 && (size_t)sig < ARRAY_LEN(names) ? names[sig] : "";
 
 	add_head(s);
-	if (name)
+	if (*name)
 		str_addf(s, "killed by SIG%s\n", name);
 	else
 		str_addf(s, "killed by signal %d\n", sig);

@@ -298,8 +298,8 @@ static int lay_out(struct foreign *f, struct cordon_error *err)
 
 int foreign_start(struct foreign *f, struct cordon_error *err)
 {
-	if (prepare_box(f->plan, f->k->owner, &f->k->prepared, err) < 0 || foreign_net_start(f, err) < 0 ||
-	    lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 ||
+	if (keeper_take_name(f->k, err) < 0 || prepare_box(f->plan, f->k->owner, &f->k->prepared, err) < 0 ||
+	    foreign_net_start(f, err) < 0 || lay_out(f, err) < 0 || foreign_net_made(f, err) < 0 ||
 	    (f->plan->engine->makes_root && settle_group(f, err) < 0) || spawn(f, err) < 0)
 		return -1;
 	fd_close(&f->net.authority); /* the stage's, where there is one */

@@ -463,6 +463,7 @@ static int begin(const struct cordon_plan *plan, const struct keeper_fds *fds, s
 	(void)setpgid(0,
 		      0); /* the terminal's signals are for the front; a session of its own would cost an autogroup */
 	process_reset_oom();
+	process_leave_batch(); /* whoever holds the deadline is not behind the payload */
 	limits_raise_files();
 	process_set_name("cordon-keeper");
 	for (int i = 0; i < 3; i++) /* what is opened from here on must not be what the payload's stdio goes over */
@@ -523,6 +524,18 @@ void keeper_tell(struct keeper *k)
 		report(k);
 }
 
+int keeper_take_name(struct keeper *k, struct cordon_error *err)
+{
+	int r = k->owner[0] ? 0 : owner_name(k->owner);
+
+	if (r < 0) {
+		cordon_fail(err, CORDON_SYSTEM, -r, "read the boot id");
+		return fail_step(err, "keeper");
+	}
+	memcpy(k->fds->owner, k->owner, sizeof(k->owner)); /* no message, which would wake the front for nothing */
+	return 0;
+}
+
 static void build(struct keeper *k)
 {
 	struct cordon_error err = { 0 };
@@ -548,16 +561,13 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .runs = true };
 	int begun = begin(plan, fds, &k.report.error);
 
-	if (owner_name(k.owner) < 0)
-		_exit(1);
-	memcpy(fds->owner, k.owner,
-	       sizeof(k.owner)); /* before anything is made; no message, which would wake the front for nothing */
 	forget_secrets(&plan->network.config);
 	if (begun == 0)
 		build(&k);
 	k.ops->destroy(&k);
 	prepare_done(&k.prepared);
-	lasting_undo(plan, k.owner, plan->keep);
+	if (k.owner[0])
+		lasting_undo(plan, k.owner, plan->keep);
 	egress_end(&k.egress);
 	if (!k.has_told)
 		report(&k);

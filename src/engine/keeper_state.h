@@ -51,6 +51,8 @@ struct keeper {
 
 /* ---- for engines (keeper.c) ---- */
 
+/* k->owner, before anything is made that lasts. The front knows it from then on. */
+int keeper_take_name(struct keeper *k, struct cordon_error *err);
 void keeper_note(struct keeper *k, const struct cordon_error *err);   /* the first one counts */
 void keeper_failed(struct keeper *k, const struct cordon_error *err); /* in the box: egress may know better why */
 void keeper_started(struct keeper *k, unsigned layers);

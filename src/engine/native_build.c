@@ -31,6 +31,8 @@ static int make_cgroup(struct native *n, struct cordon_error *err)
 
 	if (!(n->k->plan->layers & LAYER_BIT(CGROUP)))
 		return 0;
+	if (keeper_take_name(n->k, err) < 0)
+		return -1;
 	r = prepare_scope(n->k->plan, n->k->owner);
 	n->cgroup_limits = (struct cgroup_limits){
 		.memory_bytes = n->k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
@@ -49,7 +51,8 @@ static int make_cgroup(struct native *n, struct cordon_error *err)
 	if (r == 0)
 		return 0;
 	cordon_fail(err, CORDON_SYSTEM, -r, "make the cgroup");
-	(void)fail_hint(err, "%s; %s", n->k->plan->cgroup.why, n->k->plan->cgroup.remedy);
+	if (n->k->plan->cgroup.why[0])
+		(void)fail_hint(err, "%s; %s", n->k->plan->cgroup.why, n->k->plan->cgroup.remedy);
 	return fail_step(err, "cgroup");
 }
 
@@ -130,6 +133,7 @@ static _Noreturn void become_init(struct native *n, int link)
 		.authority = n->k->egress.authority,
 		.proc_net = -1,
 		.netns = -1,
+		.rules = -1,
 		.listener = -1,
 		.files = -1,
 		.prepared = n->k->prepared.mounts,
@@ -229,6 +233,8 @@ int native_build(struct native *n, struct cordon_error *err)
 
 	bool later = cgroup_comes_later(n->k->plan);
 
+	if (prepare_lasts(n->k->plan) && keeper_take_name(n->k, err) < 0)
+		return -1;
 	if ((!later && make_cgroup(n, err) < 0) || prepare_box(n->k->plan, n->k->owner, &n->k->prepared, err) < 0)
 		return -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
@@ -237,16 +243,19 @@ int native_build(struct native *n, struct cordon_error *err)
 	}
 	n->link = pair[0];
 	theirs = pair[1];
-	native_give_pipes(n, n->k->fds->stdio);
 	if (egress_prepare(&n->k->egress, n->k->plan, err) < 0 || clone_init(n, theirs, err) < 0 || map_ids(n, err) < 0)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
 		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
+	native_give_pipes(n, n->k->fds->stdio);
 	r = link_send(n->link, &go, -1);
 	if (r < 0) {
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
+	/* While init works. Every box has one: unfinished files of --out carry it, too. */
+	if (keeper_take_name(n->k, err) < 0)
+		return -1;
 	/* Its certificate goes into the root. Otherwise it starts when it is wanted. */
 	if (n->k->plan->network.intercepts && egress_start(&n->k->egress, n->k->plan, n->k->fds->events, err) < 0)
 		return -1;

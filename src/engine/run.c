@@ -54,6 +54,7 @@ static int run_job(struct run *run, struct cordon_result **ret_result, struct co
 	const struct cordon_plan *plan = run->front.plan;
 	struct front *f = &run->front;
 	bool gone;
+	int r;
 
 	front_serve(f);
 	fd_close(&f->keeper); /* whatever it still has to say: it must not wait for us while we wait for it */
@@ -62,9 +63,10 @@ static int run_job(struct run *run, struct cordon_result **ret_result, struct co
 		spawn_wait(&run->keeper, plan, f->reported);
 	front_drain(f);
 	collect_done(&f->collect, f->collected || !plan->out_count || (f->reported && !f->report.started));
+	r = front_result(f, ret_result, err);
 	if (gone)
 		spawn_wait(&run->keeper, plan, f->reported);
-	return front_result(f, ret_result, err);
+	return r;
 }
 
 int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struct cordon_result **ret_result,

@@ -57,7 +57,7 @@ static int make_directory(const struct cgroup_host *host, int tree, const char *
 	return mkdir(path, 0755) < 0 ? -errno : 0;
 }
 
-static int open_tree(struct cgroup *cg, int tree)
+static int open_group(struct cgroup *cg, int tree)
 {
 	bool shared = same_as_earlier(cg, tree);
 	char path[PATH_SIZE];
@@ -136,7 +136,7 @@ static int build(struct cgroup *cg, const struct cgroup_limits *limits)
 	for (int i = 0; i < CG_TREES; i++) {
 		if (comes_later(order[i]) || !wants_tree(cg->host, order[i], limits))
 			continue;
-		r = open_tree(cg, order[i]);
+		r = open_group(cg, order[i]);
 		if (r < 0)
 			return r;
 	}
@@ -239,7 +239,7 @@ int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits)
 		return 0;
 	for (int i = 0; r == 0 && i < CG_TREES; i++)
 		if (comes_later(order[i]) && cg->dir[order[i]] < 0 && wants_tree(cg->host, order[i], limits))
-			r = open_tree(cg, order[i]);
+			r = open_group(cg, order[i]);
 	r = r < 0 ? r : cgroup_write_later(cg, limits);
 	for (int t = 0; r >= 0 && t < CG_TREES; t++)
 		if (comes_later(t) && cg->procs[t] >= 0)
@@ -256,7 +256,7 @@ int cgroup_pause(struct cgroup *cg, bool paused)
 	if (cg->dir[CG_UNIFIED] < 0 && !cg->host->parent[CG_UNIFIED][0])
 		return -EOPNOTSUPP;
 	if (cg->dir[CG_UNIFIED] < 0)
-		r = open_tree(cg, CG_UNIFIED);
+		r = open_group(cg, CG_UNIFIED);
 	fd_close(&cg->procs[CG_UNIFIED]); /* who comes later does not join, and CPU time is told where it was */
 	r = r < 0 ? r : cgroup_freeze(cg, paused); /* first: who has been moved forks no more */
 	if (r == 0 && paused)

@@ -131,7 +131,7 @@ static bool place_v1(char parent[256], const struct tree *t)
 		return false;
 	if (access(t->mount, W_OK) == 0)
 		n = snprintf(parent, 256, "%s/cordon", t->mount);
-	else if (own_dir(t, own, sizeof(own)) && access(own, W_OK) == 0)
+	else if (own_dir(t, own, sizeof(own)) && strcmp(own, t->mount) != 0 && access(own, W_OK) == 0)
 		n = snprintf(parent, 256, "%s/cordon", own);
 	else
 		return false;

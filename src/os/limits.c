@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-static int apply(__rlimit_resource_t resource, uint64_t value)
+static int apply(int resource, uint64_t value)
 {
 	struct rlimit now, wanted;
 
@@ -34,7 +34,7 @@ void limits_raise_files(void)
 int limits_apply(const struct process_limits *limits)
 {
 	const struct {
-		__rlimit_resource_t resource;
+		int resource;
 		uint64_t value;
 		int wanted;
 	} rows[] = {

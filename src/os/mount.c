@@ -1,4 +1,4 @@
-/* Mounts by fd: see mount.h. Runs in init (and, for idmapped sources, in the keeper), before privilege is dropped. */
+/* Mounts: see mount.h. Runs in init (and, for idmapped sources, in the keeper), before privilege is dropped. */
 #include "os/mount.h"
 
 #include "base/fd.h"
@@ -51,11 +51,17 @@ int mount_clone(int dirfd, const char *path, bool recursive)
 	return result(open_tree(dirfd, path, flags));
 }
 
-int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive)
+int mount_restrict_at(int dirfd, const char *path, unsigned set, unsigned clear, bool recursive)
 {
 	struct mount_attr attr = { .attr_set = set, .attr_clr = clear, .propagation = MS_PRIVATE };
+	unsigned flags = (*path ? AT_SYMLINK_NOFOLLOW : AT_EMPTY_PATH) | (recursive ? AT_RECURSIVE : 0);
 
-	return result(mount_setattr(fd, "", AT_EMPTY_PATH | (recursive ? AT_RECURSIVE : 0), &attr, sizeof(attr)));
+	return result(mount_setattr(dirfd, path, flags, &attr, sizeof(attr)));
+}
+
+int mount_restrict(int fd, unsigned set, unsigned clear, bool recursive)
+{
+	return mount_restrict_at(fd, "", set, clear, recursive);
 }
 
 int mount_id(int fd, const char *path, uint64_t *ret_id)
@@ -78,6 +84,29 @@ int mount_idmap(int fd, int userns_fd, bool recursive)
 int mount_attach(int fd, int dirfd, const char *path)
 {
 	return result(move_mount(fd, "", dirfd, path, MOVE_MOUNT_F_EMPTY_PATH | (*path ? 0 : MOVE_MOUNT_T_EMPTY_PATH)));
+}
+
+int mount_fs(const char *type, const char *options, unsigned long flags, const char *path)
+{
+	return result(mount("none", path, type, flags, options));
+}
+
+int mount_tmpfs(uint64_t size_bytes, uint64_t inodes, const char *mode, unsigned long flags, const char *path)
+{
+	char options[128];
+
+	snprintf(options, sizeof(options), "size=%" PRIu64 ",nr_inodes=%" PRIu64 ",mode=%s", size_bytes, inodes, mode);
+	return mount_fs("tmpfs", options, flags, path);
+}
+
+int mount_bind(const char *source, const char *path)
+{
+	return result(mount(source, path, NULL, MS_BIND | MS_REC, NULL));
+}
+
+int mount_keep_to_ourselves(void)
+{
+	return result(mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL));
 }
 
 int mount_pivot(void)

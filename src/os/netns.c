@@ -26,14 +26,11 @@ int netns_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-int netns_loopback_up(void)
+int netns_loopback_up(int sock)
 {
 	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	auto_close int fd = netns_socket();
 
-	if (fd < 0)
-		return fd;
-	return ioctl(fd, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
+	return ioctl(sock, SIOCSIFFLAGS, &req) < 0 ? -errno : 0;
 }
 
 int netns_enter(int sock)

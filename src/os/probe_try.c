@@ -113,7 +113,7 @@ int try_utsns(void)
 	return sethostname("probe", 5) < 0 ? -errno : 0;
 }
 
-/* As a box does it: a tmpfs of its own becomes the root. */
+/* As a box does it: a tmpfs of its own becomes the root, with something of the host's in it. */
 int try_mountns(void)
 {
 	auto_close int fd = -1;
@@ -129,7 +129,10 @@ int try_mountns(void)
 	r = mount_attach(fd, AT_FDCWD, "/");
 	if (r < 0)
 		return r;
-	return fchdir(fd) < 0 ? -errno : mount_pivot();
+	if (fchdir(fd) < 0 || mkdir("usr", 0755) < 0)
+		return -errno;
+	r = mount_bind("/usr", "usr");
+	return r < 0 ? r : mount_pivot();
 }
 
 static int is_first(void)
@@ -146,13 +149,9 @@ int try_pidns(void)
 
 static int mount_proc(void)
 {
-	static const char *const options[] = { "hidepid", "invisible", NULL };
-	int fd = mount_new("proc", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-
-	if (fd < 0)
-		return fd;
-	fd_close(&fd);
-	return 0;
+	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return -errno;
+	return mount_fs("proc", "hidepid=invisible", MS_NOSUID | MS_NODEV | MS_NOEXEC, "/proc");
 }
 
 int try_proc_mount(void)

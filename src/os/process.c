@@ -147,13 +147,23 @@ int process_reset_scheduling(void)
 	const struct sched_param normal = { 0 };
 	int nice;
 
-	if (sched_getscheduler(0) != SCHED_OTHER && sched_setscheduler(0, SCHED_OTHER, &normal) < 0)
+	/* musl's functions of these names do nothing. */
+	if (syscall(SYS_sched_getscheduler, 0) != SCHED_OTHER &&
+	    syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &normal) < 0)
 		return -errno;
 	errno = 0;
 	nice = getpriority(PRIO_PROCESS, 0);
 	if (errno == 0 && nice < 0 && setpriority(PRIO_PROCESS, 0, 0) < 0)
 		return -errno;
 	return personality(PER_LINUX) < 0 ? -errno : 0;
+}
+
+void process_leave_batch(void)
+{
+	const struct sched_param normal = { 0 };
+
+	if (syscall(SYS_sched_getscheduler, 0) == SCHED_BATCH)
+		(void)syscall(SYS_sched_setscheduler, 0, SCHED_OTHER, &normal);
 }
 
 void process_reset_oom(void)

@@ -31,6 +31,7 @@ int process_close_others(int *keep, size_t n);
 int process_new_keyring(void);
 /* Real-time and negative priorities, an execution domain: what the caller has, a payload does not get. */
 int process_reset_scheduling(void);
+void process_leave_batch(void); /* of the ordinary class, if it was of that which stands back */
 /* Never less likely to be killed than anybody else. Before the process becomes non-dumpable. */
 void process_reset_oom(void);
 void process_set_name(const char *name);

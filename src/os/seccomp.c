@@ -33,6 +33,12 @@ static const struct seccomp_row rows[] = {
 #undef SYSCALL
 };
 
+/* A text that filled its field would have no end there. */
+#define SYSCALL(call, x86_64, aarch64, normal, strict, errnum, text) \
+	_Static_assert(sizeof(#call) <= sizeof(rows[0].name) && sizeof(text) <= sizeof(rows[0].why), #call);
+#include "os/syscalls.def"
+#undef SYSCALL
+
 /* ---- in the payload's process -------------------------------------------------------------------------- */
 
 struct seccomp_filter seccomp_choose(const struct seccomp_options *o)
@@ -96,18 +102,6 @@ static const struct seccomp_row *row_of(int nr)
 	return NULL;
 }
 
-const struct seccomp_syscall *seccomp_lookup(int nr)
-{
-	static const struct seccomp_syscall syscalls[] = {
-#define SYSCALL(name, x86_64, aarch64, normal, strict, errnum, why) { #name, why, errnum },
-#include "os/syscalls.def"
-#undef SYSCALL
-	};
-	const struct seccomp_row *row = row_of(nr);
-
-	return row ? &syscalls[row - rows] : NULL;
-}
-
 static bool never(enum seccomp_action action)
 {
 	return action == ACT_REFUSE || action == ACT_QUIET;
@@ -153,7 +147,7 @@ void seccomp_explain(int nr, const struct seccomp_options *o, struct seccomp_rea
 	action = o->strict ? row->strict : row->normal;
 	*ret_reason = (struct seccomp_reason){
 		.name = row->name,
-		.why = row->why ? row->why : "not a call that boxes have",
+		.why = *row->why ? row->why : "not a call that boxes have",
 		.errnum = row->errnum,
 		.mediated = by_listener(action, o),
 		.rule = o->strict ? "seccomp: strict" : "seccomp: default",

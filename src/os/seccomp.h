@@ -35,15 +35,6 @@ struct seccomp_filter seccomp_choose(const struct seccomp_options *o);
  * execve and exit_group remain. */
 int seccomp_install(const struct seccomp_filter *f, bool notify);
 
-/* What a refused syscall is called and answered with, for the listener and the denial's text. */
-struct seccomp_syscall {
-	const char *name; /* "mount" */
-	const char *why;  /* "changes what is mounted", … for the denial; NULL for what is never refused */
-	int errnum;       /* what the payload gets */
-};
-/* NULL for a number that no table knows. */
-const struct seccomp_syscall *seccomp_lookup(int nr);
-
 /* The calls of this architecture that some filter of ours decides about, one by one; NULL: no more. For profiles of engines, which must be
  * as wide: of two filters the one that answers wins over the one that tells. */
 const char *seccomp_decides(size_t i);

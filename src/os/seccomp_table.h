@@ -54,8 +54,8 @@ enum seccomp_action {
 };
 
 struct seccomp_row {
-	const char *name, *why;
-	int x86_64, aarch64; /* numbers, or -1 */
+	char name[24], why[88]; /* in place: pointers would be relocated, page by page, at every start */
+	int x86_64, aarch64;    /* numbers, or -1 */
 	int errnum;
 	enum seccomp_action normal, strict;
 };

@@ -90,7 +90,8 @@ int userns_for_idmap(const struct id_range *uids, const struct id_range *gids, s
 int userns_share_inotify(int proc)
 {
 	char text[32];
-	ssize_t n = fd_read_file_at(proc, "sys/fs/inotify/max_user_watches", text, sizeof(text));
+	/* The machine's, and so the same in every /proc; in the one that is there the kernel has looked it up before. */
+	ssize_t n = fd_read_file_at(AT_FDCWD, "/proc/sys/fs/inotify/max_user_watches", text, sizeof(text));
 	int r = fd_write_file_at(proc, "sys/user/max_inotify_instances", "32");
 
 	if (r < 0 || n <= 0)

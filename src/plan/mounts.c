@@ -41,6 +41,9 @@ int plan_open_source(const char *path, uint64_t resolve, const struct strv *forb
 	char real[4096];
 	int r;
 
+	if (fd == -ELOOP)
+		return cordon_fail(err, CORDON_SYSTEM, 0,
+				   "mount of '%s': its symbolic links lead in a circle or through /proc", path);
 	if (fd < 0)
 		return cordon_fail(err, fd == -ENOENT ? CORDON_INVALID : CORDON_SYSTEM, -fd, "mount of '%s'", path);
 	r = fd_real_path(fd, real, sizeof(real));

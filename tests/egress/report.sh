@@ -95,6 +95,7 @@ start() { # FLAG…: a box that waits for the file go; $! is cordon
 start --allow api.example.com
 pid=$!
 until_true 20 grep -q '"/first"' "$NET/http.log"
+sleep 1 # the server has been asked: its answer is on its way
 it=$(egress_of $pid)
 like "$it" '^[0-9]+$' "one process carries the connections"
 is "$(sed -n 's/^Cap\(Prm\|Eff\|Inh\|Amb\):\t//p' "/proc/$it/status" | sort -u)" 0000000000000000 "without a capability"
@@ -118,6 +119,7 @@ start --net-read-only --allow api.example.com
 pid=$!
 more() { [ "$(seen http '"/first"')" -gt "$first" ]; }
 until_true 20 more
+sleep 1
 it=$(egress_of $pid)
 is "$(cat "/proc/$it/comm")" cordon-egress-t "where TLS is looked into it is another program"
 kill -9 "$it"

@@ -122,5 +122,17 @@ if can_rw; then
 	ok "control: where payloads do not write, a link is the caller's own" run "f:$WORK/spelling/real/other" 'echo x >f'
 	is "$(cat "$WORK/e/real/other")" x "and followed"
 fi
+# Several at a time into one directory: each has its own unfinished file.
+mkdir "$WORK/many"
+for i in 1 2 3 4 5 6; do
+	run "f:$WORK/many/$i" "head -c 2000000 /dev/zero | tr '\\0' $i >f" >"$WORK/many.$i" 2>&1 &
+	runs[i]=$!
+done
+for i in 1 2 3 4 5 6; do
+	wait "${runs[i]}"
+	is "$? $(cat "$WORK/many.$i")" "0 " "one of six at a time ends well"
+	is "$(head -c 1 "$WORK/many/$i") $(tr -d "$i" <"$WORK/many/$i" | wc -c) $(stat -c %s "$WORK/many/$i")" "$i 0 2000000" "and has its own"
+done
+is "$(find "$WORK/many" -name '.cordon*')" "" "nothing unfinished is left there"
 is "$(left)" 0 "nothing half-written is left"
 done_testing

@@ -88,6 +88,29 @@ if [ "$ME" = user ] && [ "$LEVEL" = container ]; then
 		skip "max_user_namespaces 0" "no user namespace to try it in"
 	fi
 fi
+# Without a user namespace the kernel does not keep a box's mounts from a host whose own are shared: here a host of our own, which has none.
+if [ "$ME" = root ] && [ "$LEVEL" = container ]; then
+	mkfifo "$WORK/go"
+	# shellcheck disable=SC2016 # for that shell
+	unshare --user --mount --keep-caps sh -c 'read -r _ <"$1"
+		mount --make-rshared / && echo 0 >/proc/sys/user/max_user_namespaces || exit
+		before=$(wc -l </proc/self/mountinfo)
+		"$2" run --degrade userns --json -- sh -c "echo started" >"$3/.result" 2>&1
+		echo "$? $(($(wc -l </proc/self/mountinfo) - before))" >"$3/left"
+		mount -t tmpfs x /mnt && echo $(($(wc -l </proc/self/mountinfo) - before)) >"$3/control"' sh "$WORK/go" "$CORDON" "$WORK" &
+	for map in uid_map gid_map; do
+		for _ in $(seq 50); do
+			[ -z "$(cat /proc/$!/$map)" ] || break
+			echo '0 0 4294967295' >"/proc/$!/$map" 2>/dev/null || sleep 0.05
+		done
+	done
+	echo go >"$WORK/go"
+	wait $!
+	is "$(field stdout)" started "--degrade userns: it runs, also where mounts are shared"
+	is "$(field isolation.degraded)" userns "--degrade userns: the result says so"
+	is "$(cat "$WORK/left")" "0 0" "--degrade userns: no mount of the box is the host's"
+	is "$(cat "$WORK/control")" 1 "control: a mount there is seen"
+fi
 # The result tells what really held.
 result -- true
 want="landlock no_new_privs rlimits seccomp"

@@ -65,7 +65,7 @@ static int enter_and_change(const struct netns_of *n)
 			_exit(-r & 0xff ? -r & 0xff : 255);
 		if (stat("/proc/self/ns/net", &here) < 0 || here.st_ino != inode_of(n->net))
 			_exit(254);
-		_exit(netns_loopback_up() < 0 ? 253 : 0);
+		_exit(netns_loopback_up(netns_socket()) < 0 ? 253 : 0);
 	}
 	(void)waitpid(pid, &status, 0);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

@@ -76,12 +76,15 @@ static inline struct child child_start(const struct seccomp_options *o, int (*bo
 /* What the table says; execve goes on. */
 static inline void child_answer(int listener, const struct seccomp_event *e)
 {
-	const struct seccomp_syscall *call = seccomp_lookup(e->nr);
+	const struct seccomp_options none = { 0 };
+	struct seccomp_reason reason;
+
+	seccomp_explain(e->nr, &none, &reason);
 
 	if (e->nr == SYS_execve || e->nr == SYS_execveat)
 		seccomp_continue(listener, e->id);
 	else
-		seccomp_refuse(listener, e->id, call ? call->errnum : ENOSYS);
+		seccomp_refuse(listener, e->id, reason.errnum);
 }
 
 /* Answers every event, after showing it to seen() (may be NULL), until the child has ended; its wait status. */

@@ -287,12 +287,9 @@ static void test_words(void)
 	for (size_t i = 0; i < ARRAY_LEN(reference_rows); i++) {
 		const struct seccomp_row *row = &reference_rows[i];
 
-		bad += (row->normal != ACT_ALLOW || row->strict != ACT_ALLOW) && (!row->why || row->errnum <= 0);
+		bad += (row->normal != ACT_ALLOW || row->strict != ACT_ALLOW) && (!*row->why || row->errnum <= 0);
 	}
 	ok(bad == 0, "every row that may be refused says why, and has an errno");
-	ok(seccomp_lookup(-1) == NULL && seccomp_lookup(1000) == NULL, "an unknown number has no row");
-	is_str(seccomp_lookup(SYS_mount)->name, "mount", "a known one has its name");
-	is_num(seccomp_lookup(SYS_mount)->errnum, EPERM, "and its errno");
 }
 
 static void test_reasons(void)

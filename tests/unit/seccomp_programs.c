@@ -123,15 +123,17 @@ struct told {
 
 static void tell(void *arg, const struct seccomp_event *e)
 {
-	const struct seccomp_syscall *call = seccomp_lookup(e->nr);
+	const struct seccomp_options none = { 0 };
+	struct seccomp_reason reason;
 	struct told *t = arg;
 	size_t len = strlen(t->names);
 
 	if (e->nr == SYS_execve || e->nr == SYS_execveat)
 		return;
+	seccomp_explain(e->nr, &none, &reason);
 	t->count++;
-	snprintf(t->names + len, sizeof(t->names) - len, " %s(%#jx, %#jx)", call ? call->name : "?",
-		 (uintmax_t)e->args[0], (uintmax_t)e->args[1]);
+	snprintf(t->names + len, sizeof(t->names) - len, " %s(%#jx, %#jx)", reason.name, (uintmax_t)e->args[0],
+		 (uintmax_t)e->args[1]);
 }
 
 static void test_program(size_t i)
