@@ -54,6 +54,21 @@ static _Noreturn void give_up(struct inside *in, int status)
 	_exit(status);
 }
 
+/* fork(), into the box's group where that is v2's and may be done from here. A child of a box that lives only makes its network. */
+static pid_t fork_into_group(struct inside *in, bool is_payload)
+{
+	int group = in->cgroup && is_payload ? in->cgroup->dir[CG_UNIFIED] : -1;
+	pid_t pid;
+
+	in->born_there = group >= 0;
+	pid = group >= 0 ? process_clone_into(0, group, NULL) : -1;
+	if (pid >= 0)
+		return pid;
+	in->born_there = false;
+	pid = fork();
+	return pid < 0 ? -errno : pid;
+}
+
 /* It goes on beside us, to the gate. */
 static pid_t start_payload(struct inside *in)
 {
@@ -62,13 +77,13 @@ static pid_t start_payload(struct inside *in)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, gate) < 0)
 		return -errno;
-	pid = fork();
+	pid = fork_into_group(in, !in->plan->lives);
 	in->gate = gate[pid == 0];
 	fd_close(&gate[pid != 0]);
 	if (pid > 0)
 		process_spread(pid);
 	if (pid)
-		return pid < 0 ? -errno : pid;
+		return pid;
 	(void)inside_become_payload(in);
 	give_up(in, 127);
 }
@@ -90,6 +105,8 @@ static int drop(struct inside *in)
 	fd_close(&in->wanted);
 	fd_close(&in->authority);
 	fd_close(&in->proc_net);
+	if (in->plan->level == LEVEL_CONTAINER && !in->plan->lives)
+		cgroup_close(in->group); /* nobody is put there any more */
 	/* With no_new_privs nothing can be gained by executing, and init never executes: no need for the bounding set. */
 	r = caps_set(in->plan->level == LEVEL_CONTAINER || in->plan->as_root ? keep : 0);
 	r = r < 0 ? r : process_no_new_privs();
@@ -213,11 +230,11 @@ static void begin_job(struct init *init, const struct link_job *head, int fds[LI
 	init->status = 0;
 	init->cpu_us = init->maxrss_bytes = 0;
 	r = job_read(&init->job, init->in->plan, head, fds[JOB_FD_TEXT]);
-	init->payload = r < 0 ? r : fork();
+	init->payload = r < 0 ? r : fork_into_group(init->in, true);
 	if (init->payload == 0)
 		become_job(init, fds, n);
 	if (init->payload < 0)
-		refuse_job(init, r < 0 ? -r : errno);
+		refuse_job(init, -init->payload);
 }
 
 /* What made the network has gone; the box stands. */

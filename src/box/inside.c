@@ -151,10 +151,10 @@ static int take_cgroup(struct inside *in)
 	struct link_message m;
 	size_t n;
 
-	*in->later = (struct cgroup)CGROUP_INIT;
-	if (link_receive_fds(in->link, &m, in->later->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
+	*in->group = (struct cgroup)CGROUP_INIT;
+	if (link_receive_fds(in->link, &m, in->group->procs, CG_TREES, &n) <= 0 || m.type != LINK_CGROUP)
 		_exit(1);
-	in->cgroup = in->later;
+	in->cgroup = in->group;
 	return 0;
 }
 
@@ -371,8 +371,28 @@ static int payload_cgroup(struct inside *in)
 	if (!in->cgroup)
 		return 0;
 	in->applied |= LAYER_BIT(CGROUP);
-	r = cgroup_join(in->cgroup);
+	r = in->born_there ? cgroup_join_rest(in->cgroup) : cgroup_join(in->cgroup);
 	return r < 0 ? fail(in, -r, "join the cgroup") : 0;
+}
+
+/* Its top is the group that the child is in by now. */
+static int payload_cgroup_namespace(struct inside *in)
+{
+	char why[512], remedy[512];
+	int errnum;
+
+	if (!has(in, LAYER_BIT(CGROUPNS)) || (in->namespaces & LAYER_BIT(CGROUPNS)))
+		return 0;
+	if (unshare(CLONE_NEWCGROUP) == 0) {
+		in->applied |= LAYER_BIT(CGROUPNS);
+		return 0;
+	}
+	errnum = errno;
+	if (in->plan->may_degrade & LAYER_BIT(CGROUPNS))
+		return 0; /* not applied: the keeper tells it */
+	probe_explain_clone(errnum, CLONE_NEWCGROUP, why, sizeof(why), remedy, sizeof(remedy));
+	cordon_fail(in->err, CORDON_UNAVAILABLE, errnum, "a cgroup namespace is refused (%s)", why);
+	return fail_hint(in->err, "%s", remedy);
 }
 
 /* init needs no more than this of us, and brings loopback up. */
@@ -630,6 +650,7 @@ int inside_become_payload(struct inside *in)
 		{ "ready", payload_ready, 0 },
 		{ "scheduling", payload_scheduling, 0 },
 		{ "cgroup", payload_cgroup, 0 }, /* a real-time process could not join */
+		{ "cgroup namespace", payload_cgroup_namespace, 0 },
 		{ "payload session", payload_session, 0 },
 		{ "limits", payload_limits, LAYER_BIT(RLIMITS) },
 		{ "payload identity", payload_identity, 0 },

@@ -13,7 +13,8 @@ struct inside {
 	const struct cordon_plan *plan;
 	const struct cgroup *cgroup;       /* NULL: none (yet) */
 	bool awaits_cgroup;                /* the keeper sends it while init begins */
-	struct cgroup *later;              /* where it goes then */
+	bool born_there;                   /* the payload's child need not join */
+	struct cgroup *group;              /* what `cgroup` is, once there is one */
 	struct root *root;                 /* while it is being built */
 	int link;                          /* to the keeper */
 	int stdio[3];                      /* the payload's pipes; unused with a terminal */

@@ -56,7 +56,17 @@ static int make_cgroup(struct native *n, struct cordon_error *err)
 	return fail_step(err, "cgroup");
 }
 
-static uint64_t clone_flags(unsigned layers)
+/* Those that come with the clone; the network follows in the payload's child. So does the cgroup namespace: its top is then the box's group, and init, which
+ * stays in the host's, may put the child there. Not in a box that lives, whose init has no right to namespaces any more when jobs come. */
+static unsigned layers_of_init(const struct cordon_plan *plan)
+{
+	const unsigned namespaces = LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(IPCNS) |
+				    LAYER_BIT(UTSNS) | (plan->lives ? LAYER_BIT(CGROUPNS) : 0);
+
+	return plan->layers & namespaces;
+}
+
+static uint64_t clone_flags(const struct cordon_plan *plan)
 {
 	static const struct {
 		unsigned layer;
@@ -66,6 +76,7 @@ static uint64_t clone_flags(unsigned layers)
 		{ LAYER_BIT(PIDNS), CLONE_NEWPID },   { LAYER_BIT(IPCNS), CLONE_NEWIPC },
 		{ LAYER_BIT(UTSNS), CLONE_NEWUTS },   { LAYER_BIT(CGROUPNS), CLONE_NEWCGROUP },
 	};
+	const unsigned layers = layers_of_init(plan);
 	uint64_t flags = 0;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -74,16 +85,10 @@ static uint64_t clone_flags(unsigned layers)
 	return flags;
 }
 
-/* Those that come with the clone; the network follows in the payload's child. */
-#define NAMESPACES                                                                                         \
-	(LAYER_BIT(USERNS) | LAYER_BIT(MOUNTNS) | LAYER_BIT(PIDNS) | LAYER_BIT(IPCNS) | LAYER_BIT(UTSNS) | \
-	 LAYER_BIT(CGROUPNS))
-
-/* At container level the group is made while init builds its root. */
+/* At container level the group is made while init builds its root. On v2 before: the payload's child is born in it. */
 static bool cgroup_comes_later(const struct cordon_plan *plan)
 {
-	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) &&
-	       plan->cgroup.mode != CGROUP_NONE && !plan->cgroup.needs_scope;
+	return plan->level == LEVEL_CONTAINER && (plan->layers & LAYER_BIT(CGROUP)) && plan->cgroup.mode == CGROUP_V1;
 }
 
 static int send_cgroup(struct native *n, struct cordon_error *err)
@@ -115,14 +120,14 @@ static void wipe_environment(void)
 static _Noreturn void become_init(struct native *n, int link)
 {
 	struct cordon_error err = { 0 };
-	struct cgroup later;
+	struct cgroup group = n->has_cgroup ? n->cgroup : (struct cgroup)CGROUP_INIT;
 	struct root root;
 	bool own_ids = n->k->plan->level == LEVEL_CONTAINER && (n->k->plan->layers & LAYER_BIT(USERNS));
 	struct inside in = {
 		.plan = n->k->plan,
-		.cgroup = n->has_cgroup ? &n->cgroup : NULL,
+		.cgroup = n->has_cgroup ? &group : NULL,
 		.awaits_cgroup = cgroup_comes_later(n->k->plan),
-		.later = &later,
+		.group = &group,
 		.root = &root,
 		.link = link,
 		.stdio = { n->k->fds->stdio[0], n->k->fds->stdio[1], n->k->fds->stdio[2] },
@@ -141,7 +146,7 @@ static _Noreturn void become_init(struct native *n, int link)
 		.image = n->k->prepared.image,
 		.scratch = n->k->prepared.scratch,
 		.scratch_path = n->k->prepared.scratch_path,
-		.namespaces = n->k->plan->layers & NAMESPACES,
+		.namespaces = layers_of_init(n->k->plan),
 		.uid = own_ids ? PLAN_UID : n->k->prepared.uid,
 		.gid = own_ids ? PLAN_GID : n->k->prepared.gid,
 		.work = n->k->prepared.work,
@@ -186,16 +191,30 @@ static int map_ids(struct native *n, struct cordon_error *err)
 	return fail_step(err, "userns");
 }
 
+/* Where it can let the payload's child be born in the box's group, if there is such a place. Without, the child joins. */
+static pid_t clone_in_place(struct native *n)
+{
+	const struct cordon_plan *plan = n->k->plan;
+	auto_close int inits = -1;
+	pid_t pid = -1;
+
+	if (n->has_cgroup && (plan->layers & LAYER_BIT(USERNS)))
+		inits = cgroup_open_inits(&n->cgroup);
+	if (inits >= 0 && cgroup_give(&n->cgroup, n->k->prepared.uid + 1) == 0)
+		pid = process_clone_into(clone_flags(plan), inits, &n->init);
+	return pid >= 0 ? pid : process_clone(clone_flags(plan), &n->init);
+}
+
 static int clone_init(struct native *n, int link, struct cordon_error *err)
 {
+	struct cordon_plan *plan = n->k->plan;
 	char why[512], remedy[512];
-	pid_t pid;
+	pid_t pid = clone_in_place(n);
 
-	pid = process_clone(clone_flags(n->k->plan->layers), &n->init);
-	if (pid < 0 && (n->k->plan->may_degrade & n->k->plan->layers & NAMESPACES)) {
-		n->k->plan->degraded |= n->k->plan->may_degrade & n->k->plan->layers & NAMESPACES;
-		n->k->plan->layers &= ~n->k->plan->degraded;
-		pid = process_clone(clone_flags(n->k->plan->layers), &n->init);
+	if (pid < 0 && (plan->may_degrade & layers_of_init(plan))) {
+		plan->degraded |= plan->may_degrade & layers_of_init(plan);
+		plan->layers &= ~plan->degraded;
+		pid = clone_in_place(n);
 	}
 	if (pid == 0)
 		become_init(n, link);
@@ -204,8 +223,7 @@ static int clone_init(struct native *n, int link, struct cordon_error *err)
 		process_spread(pid);
 		return 0;
 	}
-	probe_explain_clone(-pid, (unsigned long)clone_flags(n->k->plan->layers), why, sizeof(why), remedy,
-			    sizeof(remedy));
+	probe_explain_clone(-pid, (unsigned long)clone_flags(plan), why, sizeof(why), remedy, sizeof(remedy));
 	cordon_fail(err, CORDON_UNAVAILABLE, -pid, "new namespaces are refused (%s)", why);
 	(void)fail_hint(err, "%s", remedy);
 	return fail_step(err, "namespaces");

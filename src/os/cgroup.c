@@ -284,6 +284,35 @@ int cgroup_join_rest(const struct cgroup *cg)
 	return join_from(cg, CG_UNIFIED + 1);
 }
 
+static void inits_path(char buf[PATH_SIZE], const struct cgroup_host *host)
+{
+	group_path(buf, host, CG_UNIFIED, "init");
+}
+
+int cgroup_open_inits(const struct cgroup *cg)
+{
+	const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+	char path[PATH_SIZE], procs[PATH_SIZE];
+	int fd;
+
+	if (!cg->host || !cg->host->has_inits || cg->dir[CG_UNIFIED] < 0)
+		return -EOPNOTSUPP;
+	inits_path(path, cg->host);
+	fd = open(path, flags);
+	if (fd >= 0 || errno != ENOENT)
+		return fd < 0 ? -errno : fd;
+	group_path(procs, cg->host, CG_UNIFIED, "cgroup.procs");
+	if (chmod(procs, 0666) < 0 || (mkdir(path, 0755) < 0 && errno != EEXIST))
+		return -errno;
+	fd = open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+int cgroup_give(const struct cgroup *cg, uid_t uid)
+{
+	return fchownat(cg->dir[CG_UNIFIED], "cgroup.procs", uid, (gid_t)-1, AT_SYMLINK_NOFOLLOW) < 0 ? -errno : 0;
+}
+
 void cgroup_close(struct cgroup *cg)
 {
 	for (int t = 0; t < CG_TREES; t++) {
@@ -392,6 +421,12 @@ void cgroup_sweep(const struct cgroup_host *host, unsigned living)
 	DIR *dir;
 
 	/* Two links are the directory alone, one more is each group in it: nothing to read through, the common case. */
+	if (host->has_inits) {
+		char inits[PATH_SIZE];
+
+		inits_path(inits, host);
+		living += access(inits, F_OK) == 0;
+	}
 	if (!*parent || stat(parent, &st) < 0 || st.st_nlink <= 2 + living)
 		return;
 	dir = opendir(parent);

@@ -31,6 +31,7 @@ struct cgroup_host {
 	bool needs_scope;      /* v2, ordinary user: scope_request() (os/scope.h), then probe again, then create */
 	bool has_cpuacct;      /* v1: CPU time without the unified tree */
 	bool needs_leaf;       /* v2, alone in a delegated group: create moves us into a leaf beside the boxes */
+	bool has_inits;        /* v2, root at the top: cgroup_open_inits() */
 	/* Absolute directories under which "cordon-…" directories go; "" where there is none. */
 	char parent[CG_TREES][256];
 	char why[256];    /* why there is less than everything, for doctor and errors */
@@ -69,9 +70,18 @@ int cgroup_create(struct cgroup *cg, const struct cgroup_host *host, const char 
 int cgroup_add_later(struct cgroup *cg, const struct cgroup_limits *limits);
 /* The calling process joins. Async-signal-safe. */
 int cgroup_join(const struct cgroup *cg);
-/* The same for one that clone3(CLONE_INTO_CGROUP) with dir[CG_UNIFIED] has put there already: nothing at
- * all on v2. */
+/* The same for one that was born in dir[CG_UNIFIED] (process_clone_into()): nothing at all on v2. */
 int cgroup_join_rest(const struct cgroup *cg);
+/*
+ * v2, where root's groups are at the top. Whoever lets a child be born in a group must be allowed to write to that one's cgroup.procs and to that of
+ * the nearest group above both. An init of a box's own user namespace is not, from where root's processes are: it lives in a leaf beside the
+ * boxes, which stays like their parent, and the parent's cgroup.procs is everybody's. Of that nobody gains anything: who is to go where in there is decided by
+ * the groups' own, the parent itself takes no process since it passes controllers on, and from outside of it the nearest group above is the host's.
+ * Returns the leaf's directory, or -errno.
+ */
+int cgroup_open_inits(const struct cgroup *cg);
+/* Lets this user put children of its own into the group. */
+int cgroup_give(const struct cgroup *cg, uid_t uid);
 int cgroup_kill(const struct cgroup *cg); /* everything in it, repeatedly until empty or ~1 s */
 int cgroup_freeze(const struct cgroup *cg, bool frozen);
 /* The same where v1 holds the limits and nobody has joined the unified tree, which has the freezer: everything that is in the group

@@ -187,7 +187,7 @@ void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *ow
 	bool real_root = !has_file(mount, "cgroup.events", F_OK), found = false;
 
 	if (real_root && is_ours(mount))
-		found = take_place(host, mount, read_controllers(mount, "cgroup.controllers"));
+		found = host->has_inits = take_place(host, mount, read_controllers(mount, "cgroup.controllers"));
 	if (!found && own)
 		found = take_own(host, own, who, false) || take_ancestor(host, mount, own) ||
 			take_own(host, own, who, true);

@@ -230,6 +230,15 @@ static bool by_count(const struct answer *a, unsigned long flags)
 	return false;
 }
 
+/* A limit above our own user namespace cannot be read from here, but it has a name. */
+static const char *only_kind(unsigned long flags)
+{
+	for (size_t i = 0; i < ARRAY_LEN(spaces); i++)
+		if (flags == spaces[i].flag)
+			return spaces[i].sysctl;
+	return "*";
+}
+
 static bool by_kernel(const struct answer *a, unsigned long flags)
 {
 	char path[32];
@@ -275,7 +284,8 @@ void probe_explain_clone(int errnum, unsigned long flags, char *why, size_t why_
 		if (by_count(&a, flags))
 			return;
 		say_why(&a, "the limit on namespaces is reached, or they are nested 32 deep");
-		say_remedy(&a, "as root: raise user.max_*_namespaces with sysctl -w; see `lsns` for who holds them");
+		say_remedy(&a, "as root: raise user.max_%s_namespaces with sysctl -w; see `lsns` for who holds them",
+			   only_kind(flags));
 		return;
 	case EINVAL:
 		if (by_kernel(&a, flags))

@@ -20,6 +20,24 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+pid_t process_clone_into(uint64_t flags, int group, int *ret_pidfd)
+{
+	int pidfd = -1;
+	struct clone_args args = {
+		.flags = flags | (uint64_t)CLONE_INTO_CGROUP | (ret_pidfd ? (uint64_t)CLONE_PIDFD : 0U),
+		.pidfd = (uint64_t)(uintptr_t)&pidfd,
+		.exit_signal = SIGCHLD,
+		.cgroup = (uint64_t)(unsigned)group,
+	};
+	long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+	if (pid < 0)
+		return -errno;
+	if (pid > 0 && ret_pidfd)
+		*ret_pidfd = pidfd;
+	return (pid_t)pid;
+}
+
 pid_t process_clone(uint64_t flags, int *ret_pidfd)
 {
 	int pidfd = -1;

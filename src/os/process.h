@@ -10,6 +10,9 @@
 /* fork with namespace flags; *ret_pidfd is close-on-exec. Returns the pid, 0 in the child, or -errno. The caller must have
  * one thread. */
 pid_t process_clone(uint64_t flags, int *ret_pidfd);
+/* The same, born in the v2 group behind this directory instead of joining it, which waits for a grace period (5 ms and more). Whoever may not, or
+ * has no such kernel, gets -errno and no child. `ret_pidfd`: NULL where nobody asks. */
+pid_t process_clone_into(uint64_t flags, int group, int *ret_pidfd);
 /* Lets a child that was just forked begin on another processor than ours, where there is one. A kernel that packs short tasks onto one
  * would let it wait until we block, and what was meant to go side by side would go in turns. A hint: nothing depends on it. */
 void process_spread(pid_t pid);

@@ -21,6 +21,9 @@ if [ "$LEVEL" = container ]; then
 	# What the payload reads of its place is relative to the box: the host's own tree is not told.
 	here=$(sed -n 's/^[0-9]*:memory:\|^0:://p' /proc/self/cgroup | head -1)
 	[ "$here" = / ] || unlike "$(box -- cat /proc/self/cgroup)" ":$here" "the caller's group is not told"
+	if [ -z "$ENGINE" ]; then
+		is "$(box -- sed -nE 's/^[0-9]*:(memory|pids)?://p' /proc/self/cgroup | sort -u)" / "its own is the top of what it sees"
+	fi
 fi
 isnt "$(box -- sh -c 'echo 1 >/proc/self/cgroup' 2>/dev/null && echo wrote)" wrote "it cannot be changed through /proc"
 done_testing

@@ -74,16 +74,23 @@ for level in vm wasm; do
 	isnt "$? $(cat "$WORK/out")" "0 started" "level $level is not replaced by another"
 	like "$(cat "$WORK/err")" 'not built in' "level $level: the error says so"
 done
-# No user namespaces at all: the sysctl of a user namespace of our own, so that the host's stays as it is.
+# No namespaces of one kind at all: the sysctl of a user namespace of our own, so that the host's stays as it is.
 if [ "$ME" = user ] && [ "$LEVEL" = container ]; then
-	none() {
+	none() { # KIND COMMAND…
 		unshare --user --map-user="$(id -u)" --map-group="$(id -g)" --keep-caps sh -c \
-			'echo 0 >/proc/sys/user/max_user_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all "$@"' sh "$@"
+			'echo 0 >/proc/sys/user/max_$0_namespaces && exec setpriv --inh-caps=-all --ambient-caps=-all "$@"' "$@"
 	}
-	if none true 2>/dev/null; then
-		none "$CORDON" run -- sh -c 'echo started' >"$WORK/out" 2>"$WORK/err"
-		is "$? $(cat "$WORK/out")" "125 " "max_user_namespaces 0: nothing runs"
-		like "$(cat "$WORK/err")" 'max_user_namespaces' "the error names the setting"
+	if none user true 2>/dev/null; then
+		for kind in user cgroup net; do
+			none $kind "$CORDON" run -- sh -c 'echo started' >"$WORK/out" 2>"$WORK/err"
+			is "$? $(cat "$WORK/out")" "125 " "max_${kind}_namespaces 0: nothing runs"
+			like "$(cat "$WORK/err")" "max_${kind}_namespaces" "the error names the setting"
+		done
+		for kind in cgroup net; do
+			none $kind "$CORDON" run --degrade ${kind}ns --json -- echo started >"$WORK/.result" 2>/dev/null
+			is "$(field stdout) $(field isolation.degraded)" "started ${kind}ns" "--degrade ${kind}ns: it runs, and the result says so"
+			unlike "$(field isolation.layers)" "${kind}ns" "--degrade ${kind}ns: it is not among the layers"
+		done
 	else
 		skip "max_user_namespaces 0" "no user namespace to try it in"
 	fi

@@ -3,6 +3,7 @@
 
 #include "base/owner.h"
 #include "os/cgroup_tree.h"
+#include "os/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -223,6 +224,52 @@ static void test_sweep(void)
 	ok(cgroup_destroy_named(&host, "../x") == -EINVAL, "names have no slash");
 }
 
+/* How many processes a group of the unified tree lists: those that are told are never more than one here. */
+static int listed(const struct cgroup *cg)
+{
+	int fd = openat(cg->dir[CG_UNIFIED], "cgroup.procs", O_RDONLY | O_CLOEXEC);
+	char text[64];
+	ssize_t n = read(fd, text, sizeof(text));
+
+	close(fd);
+	return n < 0 ? -1 : n > 0;
+}
+
+/* A child that goes on as long as the test holds the pipe. */
+static pid_t born_in(const struct cgroup *cg, int wait, int hold)
+{
+	pid_t pid = process_clone_into(0, cg->dir[CG_UNIFIED], NULL);
+	char byte;
+
+	if (pid)
+		return pid;
+	close(hold);
+	_exit((int)read(wait, &byte, 1));
+}
+
+static void test_born_inside(void)
+{
+	struct cgroup_limits limits = { .processes = 8, .kill = true };
+	struct cgroup cg;
+	int gate[2], status = -1;
+	pid_t pid;
+
+	if (!host.parent[CG_UNIFIED][0]) {
+		skip("no unified tree here");
+		return;
+	}
+	ok(process_clone_into(0, -1, NULL) < 0, "no group, no child");
+	ok(cgroup_create(&cg, &host, name, &limits) == 0 && pipe2(gate, O_CLOEXEC) == 0, "a group in the unified tree");
+	is_num(listed(&cg), 0, "nobody is in it");
+	pid = born_in(&cg, gate[0], gate[1]);
+	ok(pid > 0 && listed(&cg) == 1, "a child is, from its birth");
+	close(gate[0]);
+	close(gate[1]);
+	waitpid(pid, &status, 0);
+	ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "and ends as any other");
+	ok(cgroup_destroy(&cg) == 0, "the group is removed");
+}
+
 static void test_refusals(void)
 {
 	struct cgroup_host poor = host;
@@ -262,6 +309,7 @@ int main(void)
 	test_kill_stopped();
 	test_kill_each();
 	test_sweep();
+	test_born_inside();
 	test_refusals();
 	is_num(open_fds(), fds, "no fd is left open");
 	return done_testing();

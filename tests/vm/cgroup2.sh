@@ -29,6 +29,12 @@ limit_of() { # DIR FILE: the nearest one upwards that says something
 		dir=${dir%/*}
 	done
 }
+# Joining a group waits for a grace period, milliseconds; being born in one does not. Who cannot be is forked and joins: forks of a run, the keeper's
+# among them, and births that were refused. Arguments of a user's init cannot be read.
+births() {
+	strace -f -e trace=clone3,clone,fork,vfork -o "$WORK/births" "$CORDON" run --level "$LEVEL" -- true
+	echo "$(grep -cE ' (v?fork|clone)\(' "$WORK/births") $(grep -cE 'clone3.* = -1' "$WORK/births")"
+}
 if [ $want = cgroup ]; then
 	"$CORDON" run --level "$LEVEL" --memory 64M --disk 32M --tmp 16M --pids 20 --cpus 0.5 --timeout 100s -- sh -c 'sleep 98.7; true' &
 	front=$!
@@ -44,6 +50,24 @@ if [ $want = cgroup ]; then
 	is $((quota * 10 / period)) 5 "of half a CPU"
 	unlike "$(cat "/proc/$front/cgroup")" "${dir##*/}\$" "the front is not in it"
 
+	is "$(births)" "1 0" "the payload is born in its group"
+
+	# Of the file that everybody may write to, so that inits can do that, nobody gains anything: neither from outside nor from among them.
+	if [ "$ME$LEVEL" = rootcontainer ]; then
+		somebody=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+		go() { "${somebody[@]}" sh -c 'echo 0 >"$0/cgroup.procs"' "$1" 2>/dev/null && echo went; }
+		is "$(stat -c %a $v2/cordon/cgroup.procs) $(stat -c %a $v2/cordon/init/cgroup.procs)" "666 644" "control: one of them is everybody's"
+		for to in $v2/cordon $v2/cordon/init "$dir"; do
+			isnt "$(go "$to")" went "from outside nobody gets to ${to#$v2}"
+		done
+		among() { sh -c 'echo 0 >"$0/cordon/init/cgroup.procs" && exec "$@"' "$v2" "$@"; }
+		is "$(among "${somebody[@]}" sed 's/^0:://' /proc/self/cgroup)" /cordon/init "control: somebody is among the inits"
+		for to in $v2/cordon $v2 "$dir"; do
+			isnt "$(among "${somebody[@]}" sh -c 'echo 0 >"$0/cgroup.procs" && echo went' "$to" 2>/dev/null)" went "and gets no further: ${to#$v2}"
+		done
+		is "$(among sh -c 'echo 0 >"$0/cgroup.procs" && echo went' "$dir")" went "control: root does"
+	fi
+
 	# Front and keeper at once, so that neither can undo for the other.
 	keeper=$(pgrep -P "$front" | head -n 1)
 	kill -9 "$front" "$keeper"
@@ -58,6 +82,7 @@ if [ $want = cgroup ]; then
 	[ "$LEVEL" = process ] || expect "files in memory count" status=resource_exceeded limit=memory
 else
 	is "$(find $v2 -type d -name '*cordon-*' 2>/dev/null)" "" "nothing was made in the host's tree"
+	is "$(births)" "2 0" "control: without a group the payload is forked"
 	result --require cgroup -- true
 	expect "--require cgroup refuses, with a remedy" status=failed error.code=unavailable 'error.hint=~.'
 fi
