@@ -13,5 +13,5 @@
 	X(egress_prepare) X(egress_start) X(egress_end) X(capture_open) X(gateway_open) X(netlink_commit) X(fd_send) \
 	X(gateway_packet_socket) X(fd_write_file_at)
 #define STEPS_LIBC(X) X(poll) X(waitpid) X(waitid) X(unshare) X(setns) X(execve)
-#define STEPS_FORKING(X) X(fork) X(process_clone)
+#define STEPS_FORKING(X) X(fork) X(process_clone) X(process_clone_into)
 /* clang-format on */

@@ -132,6 +132,29 @@ static int fail_path(struct cordon_error *err, int errnum, const char *source, c
 	return -1;
 }
 
+/* git refuses an empty one; this one leads to where git is anyway. */
+static const char here[] = ".\n";
+
+static int make_commondir(int dir)
+{
+	auto_close int fd =
+		openat(dir, PROTECT_COMMONDIR, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+
+	return fd >= 0 && write(fd, here, sizeof(here) - 1) == sizeof(here) - 1 ? 0 : -1;
+}
+
+static bool is_as_made(int dir, const char *name, const struct stat *st)
+{
+	char text[8] = "";
+
+	if (!S_ISREG(st->st_mode))
+		return false;
+	if (st->st_size == 0)
+		return true;
+	return strcmp(name, PROTECT_COMMONDIR) == 0 && st->st_size == sizeof(here) - 1 &&
+	       fd_read_file_at(dir, name, text, sizeof(text)) == sizeof(here) - 1 && strcmp(text, here) == 0;
+}
+
 static int make_one(const struct store *s, const struct plan_mount *m, const char *owner, int dir, const char *name,
 		    const char *path, bool is_dir, struct cordon_error *err)
 {
@@ -140,7 +163,9 @@ static int make_one(const struct store *s, const struct plan_mount *m, const cha
 
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "record the placeholder '%s'", path);
-	r = is_dir ? mkdirat(dir, name, 0755) : mknodat(dir, name, S_IFREG | 0444, 0);
+	r = is_dir			   ? mkdirat(dir, name, 0755)
+	    : strcmp(name, PROTECT_COMMONDIR) == 0 ? make_commondir(dir)
+						   : mknodat(dir, name, S_IFREG | 0444, 0);
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, errno, "make the placeholder '%s'", path);
 	if (geteuid() == 0 && fchownat(dir, name, m->owner_uid, m->owner_gid, AT_SYMLINK_NOFOLLOW) < 0)
@@ -242,7 +267,7 @@ static bool remove_one(const struct store *s, const char *owner, char *line, str
 	if (S_ISDIR(st.st_mode))
 		return unlinkat(dir, slash + 1, AT_REMOVEDIR) == 0 || errno == ENOENT ||
 		       errno == ENOTEMPTY; /* then it is in use */
-	if (S_ISREG(st.st_mode) && st.st_size == 0)
+	if (is_as_made(dir, slash + 1, &st))
 		return unlinkat(dir, slash + 1, 0) == 0 || errno == ENOENT;
 	return true;
 }

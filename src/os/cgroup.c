@@ -301,11 +301,16 @@ int cgroup_open_inits(const struct cgroup *cg)
 	fd = open(path, flags);
 	if (fd >= 0 || errno != ENOENT)
 		return fd < 0 ? -errno : fd;
+	if (!cgroup_passes_on(cg->host))
+		return -EOPNOTSUPP;
 	group_path(procs, cg->host, CG_UNIFIED, "cgroup.procs");
 	if (chmod(procs, 0666) < 0 || (mkdir(path, 0755) < 0 && errno != EEXIST))
 		return -errno;
 	fd = open(path, flags);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	(void)fd_write_file_at(fd, "cpu.weight", "10000"); /* where there is such a controller */
+	return fd;
 }
 
 int cgroup_give(const struct cgroup *cg, uid_t uid)

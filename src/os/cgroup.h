@@ -75,8 +75,9 @@ int cgroup_join_rest(const struct cgroup *cg);
 /*
  * v2, where root's groups are at the top. Whoever lets a child be born in a group must be allowed to write to that one's cgroup.procs and to that of
  * the nearest group above both. An init of a box's own user namespace is not, from where root's processes are: it lives in a leaf beside the
- * boxes, which stays like their parent, and the parent's cgroup.procs is everybody's. Of that nobody gains anything: who is to go where in there is decided by
- * the groups' own, the parent itself takes no process since it passes controllers on, and from outside of it the nearest group above is the host's.
+ * boxes, which stays like their parent, and the parent's cgroup.procs is everybody's. Of that nobody gains anything: into a group leads only its own
+ * cgroup.procs, and the parent takes no process at all as long as it passes controllers on, which is looked at before. The leaf has the
+ * largest share of the processor: what all of root's boxes need to begin and to end.
  * Returns the leaf's directory, or -errno.
  */
 int cgroup_open_inits(const struct cgroup *cg);

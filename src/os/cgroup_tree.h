@@ -21,6 +21,7 @@ int cgroup_write_limits(const struct cgroup *cg, const struct cgroup_limits *lim
 int cgroup_write_later(const struct cgroup *cg, const struct cgroup_limits *limits); /* v1: share and rates */
 /* v2: enables what can be enabled from the parent's parent down, after emptying it where host->needs_leaf. */
 int cgroup_enable(const struct cgroup_host *host);
+bool cgroup_passes_on(const struct cgroup_host *host); /* whether the parent does, so that no process can be in it */
 /* CGROUP_CAN_* of a list such as cgroup.controllers holds. */
 unsigned cgroup_controllers(const char *list);
 /* The disks in the text of /proc/partitions, which it cuts up: set `rest`, then ask until false. */

@@ -7,6 +7,7 @@
 #include "plan/place.h"
 #include "policy/config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,11 +17,12 @@
 #include <unistd.h>
 
 static const char *const system_paths[] = {
-	"/etc/shadow", "/etc/shadow-", "/etc/gshadow",   "/etc/gshadow-",
-	"/etc/passwd", "/etc/sudoers", "/etc/sudoers.d", "/root",
-	"/proc",       "/sys",         "/dev",           "/boot",
-	"/run",        "/var/run",     "/tmp/.X11-unix", NULL,
+	"/etc/shadow", "/etc/gshadow", "/etc/passwd", "/etc/sudoers", "/etc/sudoers.d", "/root",          "/proc",
+	"/sys",        "/dev",         "/boot",       "/run",         "/var/run",       "/tmp/.X11-unix", NULL,
 };
+
+/* In /etc whatever begins so: copies that editors and package managers leave. */
+static const char *const etc_names[] = { "shadow", "gshadow", "passwd", "sudoers", NULL };
 
 /* In every home. */
 static const char *const home_names[] = {
@@ -41,6 +43,11 @@ static const char *const home_names[] = {
 	".bash_history",
 	".zsh_history",
 	".sh_history",
+	".ash_history",
+	".ksh_history",
+	".zhistory",
+	".histfile",
+	".local/share/fish/fish_history",
 	".history",
 	".python_history",
 	".node_repl_history",
@@ -194,7 +201,42 @@ static int check_home(const struct check *c, const char *home)
 	return 0;
 }
 
-/* Homes of people: root's, the caller's, and every account's from uid 1000 on. */
+/* Of a service's account what is there: its home may be any directory of the system, of which the rest is no secret. */
+static int check_service(const struct check *c, const char *home)
+{
+	struct stat st;
+
+	if ((!path_is_within(c->path, home) && !path_is_within(home, c->path)) || stat(home, &st) < 0)
+		return 0;
+	for (const char *const *name = home_names; *name; name++) {
+		auto_free char *path = str_printf("%s/%s", home, *name);
+
+		if (!path)
+			return fail_memory(c->err);
+		if (lstat(path, &st) == 0 && check_path(c, path) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_etc(const struct check *c)
+{
+	DIR *d = opendir("/etc");
+	struct dirent *e;
+	int status = 0;
+
+	while (d && status == 0 && (e = readdir(d)))
+		for (const char *const *name = etc_names; status == 0 && *name; name++) {
+			auto_free char *path = str_starts(e->d_name, *name) ? str_printf("/etc/%s", e->d_name) : NULL;
+
+			status = path ? check_path(c, path) : 0;
+		}
+	if (d)
+		closedir(d);
+	return status;
+}
+
+/* Homes of people: root's, the caller's, and every account's from uid 1000 on; and what services have in theirs. */
 static int check_accounts(const struct check *c)
 {
 	auto_free char *text = NULL;
@@ -211,7 +253,8 @@ static int check_accounts(const struct check *c)
 		if (!field[5] || field[5][0] != '/' || !field[5][1])
 			continue;
 		uid = strtoul(field[2], NULL, 10);
-		if ((uid == getuid() || (uid >= 1000 && uid != 65534)) && check_home(c, field[5]) < 0)
+		if ((uid == getuid() || (uid >= 1000 && uid != 65534) ? check_home(c, field[5])
+								      : check_service(c, field[5])) < 0)
 			return -1;
 	}
 	return 0;
@@ -291,7 +334,7 @@ static int check_all(const struct check *c, const struct strv *extra)
 			return -1;
 	if (clean && strcmp(clean, "/") != 0 && check_home(c, clean) < 0)
 		return -1;
-	if (check_own(c) < 0 || check_home_directory(c) < 0 || check_accounts(c) < 0)
+	if (check_etc(c) < 0 || check_own(c) < 0 || check_home_directory(c) < 0 || check_accounts(c) < 0)
 		return -1;
 	return check_runtime(c) < 0 ? -1 : check_sockets(c);
 }

@@ -200,6 +200,29 @@ static int protect_entry(struct cordon_plan *plan, const char *entry, struct cor
 	return 0;
 }
 
+/* Whoever protects something in a .git protects it from git's own way around: with a file "commondir" beside it, git reads configuration and
+ * hooks from elsewhere. */
+static int protect_git(struct cordon_plan *plan, struct cordon_error *err)
+{
+	for (size_t i = 0, n = plan->protect_count; i < n; i++) {
+		const char *below = plan->protects[i].below, *git = strstr(below, ".git/");
+		auto_free char *path = NULL;
+		bool is_there = false;
+
+		if (!git || (git != below && git[-1] != '/'))
+			continue;
+		path = str_printf("%.*s" PROTECT_COMMONDIR, (int)(git + 5 - below), below);
+		if (!path)
+			return fail_memory(err);
+		for (size_t k = 0; k < plan->protect_count; k++)
+			is_there = is_there || (plan->protects[k].mount == plan->protects[i].mount &&
+						strcmp(plan->protects[k].below, path) == 0);
+		if (!is_there && add_protect(plan, plan->protects[i].mount, path, false, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int plan_resolve_protects(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct strv *list = policy_list(policy, OPT_PROTECT);
@@ -207,6 +230,8 @@ int plan_resolve_protects(struct cordon_plan *plan, const struct cordon_policy *
 	for (size_t i = 0; i < list->n; i++)
 		if (protect_entry(plan, list->v[i], err) < 0)
 			return -1;
+	if (protect_git(plan, err) < 0)
+		return -1;
 	return plan->protect_count ? check_aliases(plan, err) : 0;
 }
 

@@ -55,7 +55,8 @@ struct plan_mount {
 	gid_t owner_gid;
 };
 
-/* A path below a writable mount that stays as it is. */
+/* A path below a writable mount that stays as it is. What lies in a .git comes with git's own way around it. */
+#define PROTECT_COMMONDIR "commondir"
 struct plan_protect {
 	size_t mount; /* index into mounts */
 	char *below;  /* relative to the mount */

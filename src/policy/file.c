@@ -8,6 +8,7 @@
 #include "policy/network.h"
 #include "policy/value.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const kind_names[] = {
@@ -44,13 +45,46 @@ int file_wrong_kind(const struct yaml_node *node, enum yaml_kind want, const str
 	return fail_hint(err, "%s", hint);
 }
 
+/* A word without quotes that is a number or a truth value in YAML and JSON. */
+static bool is_no_text(const struct yaml_node *node)
+{
+	const char *t = node->text;
+	char *end = NULL;
+
+	if (!node->plain)
+		return false;
+	if (strcmp(t, "true") == 0 || strcmp(t, "false") == 0)
+		return true;
+	(void)strtod(t, &end);
+	return end != t && !*end && strspn(t, "+-.0123456789eE") == strlen(t);
+}
+
+static int check_type(enum option_type type, const struct yaml_node *node, const struct source *at,
+		      struct cordon_error *err)
+{
+	const bool texts = type_is_text(type) || type == TYPE_STRINGS || type == TYPE_PATHS || type == TYPE_HOSTPATHS ||
+			   type == TYPE_MOUNTS || type == TYPE_TMPFS;
+
+	if (type == TYPE_SWITCH && !node->plain) {
+		source_fail(at, err, "true or false is wanted here, not a text");
+		return fail_hint(err, "write %s without quotes",
+				 strcmp(node->text, "true") == 0 ? "true" : "true or false");
+	}
+	if (texts && is_no_text(node)) {
+		source_fail(at, err, "a text is wanted here, not %s",
+			    strpbrk(node->text, "tf") ? "a truth value" : "a number");
+		return fail_hint(err, "if it is meant as a text, write \"%s\"", node->text);
+	}
+	return 0;
+}
+
 static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
 		       const struct source *at, struct cordon_error *err)
 {
 	if (node->kind != YAML_SCALAR || yaml_is_null(node))
 		return file_wrong_kind(node, YAML_SCALAR, at, "write the value behind the colon, or remove the key",
 				       err);
-	return policy_put(layer, id, node->text, at, err);
+	return check_type(options[id].type, node, at, err) < 0 ? -1 : policy_put(layer, id, node->text, at, err);
 }
 
 static int read_map(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
@@ -81,7 +115,7 @@ static int read_list(struct cordon_policy *layer, enum option_id id, const struc
 		if (n->kind != YAML_SCALAR || yaml_is_null(n))
 			return file_wrong_kind(n, YAML_SCALAR, &entry,
 					       "each entry is one text; quote it where YAML sees more in it", err);
-		if (policy_put(layer, id, n->text, &entry, err) < 0)
+		if (check_type(options[id].type, n, &entry, err) < 0 || policy_put(layer, id, n->text, &entry, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -88,6 +88,17 @@ for flag in "--allow other.org" "--allow pypi.org" "--allow api.example.com" "--
 	# shellcheck disable=SC2086
 	status 1 "wider: $flag" "$CORDON" policy show ./net.yaml $flag
 done
+# Types are those of the schema: nothing is guessed.
+for bad in 'process: {subuids: "false"}' 'network: {read_only: "true"}' 'process: {commands: [1]}' 'files: {read: [true, /usr]}' 'process: {user: 5}' 'files: {protect: [1.5]}' \
+	'files: {allowed_read: [false]}'; do
+	printf 'version: 1\n%s\n' "$bad" >types.yaml
+	status 1 "a wrong type: $bad" "$CORDON" policy check types.yaml
+	like "$ERR" 'types.yaml:2:[0-9]+: .*(a text is wanted|true or false is wanted)' "and where"
+done
+for good in 'process: {subuids: true}' 'process: {commands: ["1", 7z, 2to3]}' 'process: {env: {PORT: 8080, DEBUG: true}}' 'network: {read_only: false}'; do
+	printf 'version: 1\n%s\n' "$good" >types.yaml
+	status 0 "control: $good" "$CORDON" policy check types.yaml
+done
 status 0 "policy show strict" "$CORDON" policy show strict
 like "$OUT" '# preset strict' "tells the preset" || true
 status 0 "policy schema" "$CORDON" policy schema

@@ -52,6 +52,31 @@ for name in .netrc .git-credentials .npmrc .pypirc .zsh_history .python_history;
 	touch "$HOME/$name"
 	refuse "$HOME/$name" "$name"
 done
+for name in .ash_history .ksh_history .zhistory .histfile .local/share/fish/fish_history; do
+	mkdir -p "$(dirname "$HOME/$name")"
+	touch "$HOME/$name"
+	refuse "$HOME/$name" "$name"
+done
+# Copies of them in /etc, and what services have in their homes: in a mount namespace of the test's own.
+if [ "$ME" = root ] && [ "$LEVEL" = container ]; then
+	mkdir -p "$WORK/etc" "$WORK/service/.ssh" "$WORK/service/data"
+	cp -a /etc/. "$WORK/etc/" 2>/dev/null
+	for name in sudoers sudoers.dpkg-old sudoers~ sudoers.d shadow.bak passwd- gshadow.1; do
+		[ -e "$WORK/etc/$name" ] || echo secret >"$WORK/etc/$name"
+	done
+	echo "svc:x:123:123::$WORK/service:/usr/sbin/nologin" >>"$WORK/etc/passwd"
+	echo secret >"$WORK/service/.ssh/id"
+	elsewhere() { "${APART[@]}" sh -c 'mount --bind "$0/etc" /etc && exec "$@"' "$WORK" "$@"; }
+	for name in sudoers sudoers.dpkg-old sudoers~ sudoers.d shadow.bak passwd- gshadow.1; do
+		status 126 "/etc/$name is refused" elsewhere "$CORDON" run --ro "/etc/$name:/tmp/given" -- true
+	done
+	status 0 "control: another file of /etc" elsewhere "$CORDON" run --ro /etc/hosts:/tmp/given -- true
+	status 126 "a service's home with keys" elsewhere "$CORDON" run --ro "$WORK/service:/tmp/given" -- true
+	status 126 "and the keys" elsewhere "$CORDON" run --ro "$WORK/service/.ssh/id:/tmp/given" -- true
+	status 0 "control: something else in it" elsewhere "$CORDON" run --ro "$WORK/service/data:/tmp/given" -- true
+	rm -r "$WORK/service/.ssh"
+	status 0 "control: without keys it is a directory like any other" elsewhere "$CORDON" run --ro "$WORK/service:/tmp/given" -- true
+fi
 homes=0
 while IFS=: read -r _ _ uid _ _ other _; do
 	[ "$uid" -ge 1000 ] && [ "$uid" != 65534 ] && [ -d "$other" ] && [ -x "$other" ] || continue

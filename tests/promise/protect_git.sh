@@ -23,6 +23,34 @@ ok "the repository is where it was" git -C "$R" status
 repo "${git_env[@]}" --workdir /m -- sh -c 'echo evil >.git/hooks/pre-commit; git config core.pager evil'
 isnt "$(sha256sum <"$R/.git/config")" "$hash" "control: without the rule it changes"
 
+# With a file "commondir" git takes configuration and hooks from elsewhere: whoever protects them protects against that as well.
+V=$WORK/victim
+git init -q "$V"
+echo one >"$V/file"
+git -C "$V" -c user.name=a -c user.email=a@b add file
+attack='mkdir -p evil && cp -r .git/objects .git/refs .git/HEAD evil/ && printf "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = \"touch '$V'/ran; false\"\n" >evil/config
+	rm -f .git/commondir; echo ../evil >.git/commondir; mv .git/commondir .git/x; echo ../evil >.git/y; mv .git/y .git/commondir; git status >/dev/null 2>&1; echo done'
+victim() { box --rw "$V:/m" --workdir /m "${git_env[@]}" "$@"; }
+for guards in '--protect .git/hooks' '--protect .git/config' '--protect /m/.git/hooks/'; do
+	# shellcheck disable=SC2086 # words
+	is "$(victim $guards -- sh -c "$attack" 2>/dev/null)" "done" "an attack by commondir, $guards"
+	ok "$guards: git's directory is its own" test ! -e "$V/.git/commondir"
+	git -C "$V" status >/dev/null 2>&1
+	ok "$guards: nothing of the payload's runs outside" test ! -e "$V/ran"
+done
+# shellcheck disable=SC2086
+like "$(victim --protect .git/config -- sh -c 'git status --short; cat .git/commondir')" '^A  file' "git works meanwhile, inside"
+victim --protect .git/config -- sleep 2 &
+like "$(until_true 20 test -e "$V/.git/commondir"; git -C "$V" status --short 2>&1 | head -n 1)" '^A  file' "and outside"
+wait $!
+ok "what stood for it is gone" test ! -e "$V/.git/commondir"
+(cd "$V" && "$CORDON" run --policy build --level "$LEVEL" -- sh -c "cd /project && $attack; mkdir -p .git/worktrees/w; echo x >.git/config.worktree") >/dev/null 2>&1
+is "$(ls -d "$V"/.git/{commondir,worktrees,config.worktree} 2>/dev/null)" "" "the preset build holds all three ways"
+rm -rf "$V/evil"
+victim -- sh -c "$attack" >/dev/null 2>&1
+git -C "$V" status >/dev/null 2>&1
+ok "control: without a rule the payload's command runs outside" test -e "$V/ran"
+
 # No repository.
 N=$WORK/none
 mkdir "$N"

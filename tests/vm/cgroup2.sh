@@ -60,6 +60,7 @@ if [ $want = cgroup ]; then
 		for to in $v2/cordon $v2/cordon/init "$dir"; do
 			isnt "$(go "$to")" went "from outside nobody gets to ${to#$v2}"
 		done
+		isnt "$("${somebody[@]}" sh -c 'echo "$1" >"$0/cordon/cgroup.procs" && echo went' $v2 "$(pgrep -xf 'sleep 98.7')" 2>/dev/null)" went "nor takes anybody out"
 		among() { sh -c 'echo 0 >"$0/cordon/init/cgroup.procs" && exec "$@"' "$v2" "$@"; }
 		is "$(among "${somebody[@]}" sed 's/^0:://' /proc/self/cgroup)" /cordon/init "control: somebody is among the inits"
 		for to in $v2/cordon $v2 "$dir"; do
