@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <termios.h>
 #include <unistd.h>
 
 enum { CHUNK = 65536, TRAFFIC_AT = 6 /* in front_loop()'s table */ };
@@ -101,6 +102,23 @@ static void drain(struct front *f, enum cordon_stream id)
 
 /* ---- input ---- */
 
+/* What comes from a file or a pipe ends, and a terminal is told so by its key; within a line the first only ends that. Whoever has switched lines off reads
+ * keys, and this is none of them. In a foreign box the terminal is elsewhere: there it is taken for what most have. */
+static void end_typing(struct front *f)
+{
+	struct termios term;
+	char key = 4; /* Ctrl-D */
+
+	if (isatty(f->tty)) {
+		if (tcgetattr(f->tty, &term) < 0 || !(term.c_lflag & ICANON))
+			return;
+		key = (char)term.c_cc[VEOF];
+	}
+	memset(f->pending, key, 2);
+	f->pending_at = 0;
+	f->pending_len = f->in_line ? 2 : 1;
+}
+
 static void read_stdin(struct front *f)
 {
 	ssize_t n = read(f->io.stdin_fd, f->pending, CHUNK);
@@ -111,8 +129,11 @@ static void read_stdin(struct front *f)
 		f->io.stdin_fd = -1;
 		if (f->tty < 0)
 			fd_close(&f->stdin_to);
+		else if (n == 0)
+			end_typing(f);
 		return;
 	}
+	f->in_line = f->pending[n - 1] != '\n';
 	f->pending_len = (size_t)n;
 	f->pending_at = 0;
 }

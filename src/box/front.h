@@ -27,6 +27,7 @@ struct front {
 	int tty;            /* the terminal's master, or -1 */
 	char *pending;      /* read from stdin, not yet written */
 	size_t pending_len, pending_at;
+	bool in_line; /* what was read last did not end one */
 	struct front_stream streams[2];
 	struct collect collect;
 	struct traffic *traffic;

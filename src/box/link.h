@@ -85,7 +85,7 @@ struct link_denial {
 };
 
 struct link_report {
-	bool started, timed_out, cancelled, out_of_cpu, over_output, over_disk, over_memory;
+	bool started, timed_out, cancelled, out_of_cpu, over_output, over_disk, over_inodes, over_memory;
 	bool failed; /* something of ours did while the payload ran, which was ended: the error is the result */
 	struct link_exit exit;
 	bool has_exit;

@@ -49,6 +49,7 @@ static const char *limit_of(const struct cordon_result *r, const struct link_rep
 		{ p->out_of_cpu, "cpu_time" },
 		{ p->over_memory, "memory" },
 		{ p->over_disk, "disk" },
+		{ p->over_inodes, "inodes" },
 		{ p->oom_kills && failed_itself(r), "memory" },
 		/* Anybody can send the signal; the time must have been used. */
 		{ r->signal == SIGXCPU && p->cpu_us / 900 >= cpu_time_ms, "cpu_time" },
@@ -86,7 +87,7 @@ static void set_status(struct cordon_result *r, const struct link_report *p, uin
 	}
 	/* The exit of a run that was ended from outside says nothing, be it our SIGKILL or a pipe that was closed. */
 	if (r->status == CORDON_TIMEOUT || p->over_output || p->out_of_cpu || p->over_memory || p->over_disk ||
-	    p->cancelled) {
+	    p->over_inodes || p->cancelled) {
 		r->exit_code = -1;
 		r->signal = 0;
 	}

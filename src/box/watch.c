@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WATCH_PROCESSES = 4096, WATCH_DEPTH = 64, WATCH_ENTRIES = 2000000 };
+enum { WATCH_PROCESSES = 4096, WATCH_DEPTH = 64, WATCH_ENTRIES = 2000000, WATCH_UNLINKED = 1 << 16 };
 
 /* Fields 14 to 20 of its stat; the command in field 2 may hold anything, so count from its last ')'. */
 struct process_stat {
@@ -113,6 +113,94 @@ void watch_read(pid_t root, struct watch_usage *ret)
 	read_stat(root, &stat);
 	ret->cpu_us += ticks_us(stat.waited); /* whose parents ended before them */
 	read_descendants(root, stat.threads, ret);
+}
+
+struct unlinked {
+	dev_t dev;
+	const char *const *places;
+	ino_t *seen;
+	size_t count, room;
+	struct watch_usage *to;
+};
+
+static bool is_new(struct unlinked *u, ino_t inode)
+{
+	for (size_t i = 0; i < u->count; i++)
+		if (u->seen[i] == inode)
+			return false;
+	if (u->count == u->room) {
+		size_t room = u->room ? u->room * 2 : 64;
+		ino_t *seen = room <= WATCH_UNLINKED ? realloc(u->seen, room * sizeof(*seen)) : NULL;
+
+		if (!seen) {
+			u->to->inodes = WATCH_ENTRIES; /* what cannot be counted counts as over */
+			return false;
+		}
+		u->seen = seen;
+		u->room = room;
+	}
+	u->seen[u->count++] = inode;
+	return true;
+}
+
+static bool lies_in(const struct unlinked *u, int dir, const char *name)
+{
+	char path[4096];
+	ssize_t n = readlinkat(dir, name, path, sizeof(path) - 1);
+
+	if (n < 0)
+		return false;
+	path[n] = '\0';
+	for (const char *const *place = u->places; *place; place++)
+		if (str_starts(path, *place) && path[strlen(*place)] == '/')
+			return true;
+	return false;
+}
+
+static void add_unlinked(struct unlinked *u, pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	d = opendir(path);
+	while (d && (e = readdir(d)))
+		if (e->d_name[0] != '.' && fstatat(dirfd(d), e->d_name, &st, 0) == 0 && S_ISREG(st.st_mode) &&
+		    !st.st_nlink && st.st_dev == u->dev && lies_in(u, dirfd(d), e->d_name) && is_new(u, st.st_ino)) {
+			u->to->disk_bytes += (uint64_t)st.st_blocks * 512;
+			u->to->inodes++;
+		}
+	if (d)
+		closedir(d);
+}
+
+static void unlinked_of_descendants(struct unlinked *u, pid_t pid, unsigned depth)
+{
+	auto_str struct str list = { 0 };
+	struct process_stat stat;
+	char *at;
+
+	read_stat(pid, &stat);
+	list_children(&list, pid, stat.threads);
+	at = list.data;
+	for (long child; at && depth < WATCH_DEPTH && (child = strtol(at, &at, 10)) > 0;) {
+		add_unlinked(u, (pid_t)child);
+		unlinked_of_descendants(u, (pid_t)child, depth + 1);
+	}
+}
+
+void watch_unlinked(pid_t root, int dirfd, const char *const *places, struct watch_usage *ret)
+{
+	struct unlinked u = { .places = places, .to = ret };
+	struct stat st;
+
+	if (fstat(dirfd, &st) < 0)
+		return;
+	u.dev = st.st_dev;
+	unlinked_of_descendants(&u, root, 0);
+	free(u.seen);
 }
 
 static int read_tree(int at, unsigned depth, struct watch_usage *ret)

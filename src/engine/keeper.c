@@ -71,7 +71,7 @@ void keeper_failed(struct keeper *k, const struct cordon_error *err)
 
 static bool is_watched(const struct keeper *k)
 {
-	return k->plan->storage == PLAN_STORAGE_WATCH && k->report.started && !k->ending && !k->report.has_exit;
+	return k->plan->storage != PLAN_STORAGE_MEMORY && k->report.started && !k->ending && !k->report.has_exit;
 }
 
 /* No payload uses up its CPU time sooner than this. Where the keeper also watches, it looks more often. */
@@ -179,17 +179,34 @@ void keeper_numbers(struct keeper *k, const struct engine_exited *numbers)
 	keeper_answer(k, NULL);
 }
 
-/* Files in a plain directory on the host's disk: no file system bounds them, so they are counted. */
+/* /tmp has a size of its own. */
+static bool is_tmp_over(const struct keeper *k)
+{
+	auto_close int tmp = k->plan->level == LEVEL_CONTAINER
+				     ? openat(k->prepared.scratch, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+				     : -1;
+	struct watch_usage usage = { 0 };
+
+	return tmp >= 0 && watch_tree(tmp, &usage) == 0 && usage.disk_bytes > k->plan->limits.tmp_bytes;
+}
+
+/* Files in a plain directory on the host's disk: no file system bounds them, so they are counted. In an image it is /tmp alone. */
 static void watch_disk(struct keeper *k, uint64_t now)
 {
+	const bool container = k->plan->level == LEVEL_CONTAINER;
+	const char *const places[] = { container ? k->plan->home : k->prepared.work, "/tmp", "/dev/shm", NULL };
 	struct watch_usage usage = { 0 };
 
 	k->watch_us = now + WATCH_US;
-	if (k->prepared.scratch < 0 || watch_tree(k->prepared.scratch, &usage) < 0 ||
-	    (usage.disk_bytes <= k->plan->limits.disk_bytes && usage.inodes <= k->plan->limits.inodes))
+	if (k->prepared.scratch < 0 ||
+	    (k->plan->storage == PLAN_STORAGE_WATCH && watch_tree(k->prepared.scratch, &usage) < 0))
 		return;
-	k->report.over_disk = true;
-	keeper_end(k);
+	if (k->init_pid > 0 && k->plan->storage == PLAN_STORAGE_WATCH)
+		watch_unlinked(k->init_pid, k->prepared.scratch, places, &usage);
+	k->report.over_disk = usage.disk_bytes > k->plan->limits.disk_bytes || is_tmp_over(k);
+	k->report.over_inodes = !k->report.over_disk && usage.inodes > k->plan->limits.inodes;
+	if (k->report.over_disk || k->report.over_inodes)
+		keeper_end(k);
 }
 
 void keeper_account(struct keeper *k)
@@ -220,7 +237,7 @@ void keeper_miss_init(struct keeper *k)
 	struct cordon_error err = { 0 };
 
 	if ((r->has_exit && r->started) || r->timed_out || r->cancelled || r->out_of_cpu || r->over_output ||
-	    r->over_disk || r->over_memory)
+	    r->over_disk || r->over_inodes || r->over_memory)
 		return;
 	k->ops->explain(k, false, &err);
 	keeper_note(k, &err);

@@ -34,6 +34,7 @@ struct keeper {
 	bool is_deaf;    /* nobody is there yet who could hear a signal, and that may take its time */
 	bool is_over;    /* whoever made it is gone: no deadline of a payload's counts any more */
 	unsigned groups; /* control groups of this box that a sweep need not look at */
+	pid_t init_pid;  /* whose descendants the payload's processes are; 0: another engine knows */
 	/* the job */
 	uint64_t wall_time_ms;
 	uint32_t out_count;

@@ -54,6 +54,7 @@ static int create(struct keeper *k, struct cordon_error *err)
 	if (native_build(&n, err) < 0)
 		return -1;
 	k->groups = n.has_cgroup;
+	k->init_pid = n.init_pid;
 	k->deadline_us = clock_us() + SETUP_MS * 1000ULL;
 	return 0;
 }

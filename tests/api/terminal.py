@@ -145,6 +145,11 @@ def terminal():
     out, _ = p.communicate(b"hello\n", timeout=30)
     check("--tty without a terminal", b"got hello" in out, out)
 
+    for typed in (b"hello\n", b"no newline", b""):
+        p = start("--tty", "--timeout", "20s", "--", "sh", "-c", "stty -echo; cat; echo over", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        out, _ = p.communicate(typed, timeout=30)
+        check(f"--tty: what is piped in ends ({typed!r})", p.returncode == 0 and b"over" in out and typed.strip() in out, (p.returncode, out))
+
     p, master, slave, before = with_terminal("--", "sh", "-c", "tty; exit 3")
     out = read_until(master, b"not a tty")
     check("without --tty there is none", (b"not a tty" in out, finish(p)) == (True, 3), out)
