@@ -78,8 +78,20 @@ include mk/lite.mk $(filter-out mk/lite.mk,$(wildcard mk/*.mk))
 core-packages:
 	@sh tools/need.sh $(CORE_PACKAGES)
 
-.PHONY: clean
+.PHONY: clean help
 clean:
 	rm -rf build
+
+help:
+	@echo 'make            everything; the command ends up at build/cordon (V=release, asan or coverage)'
+	@echo 'make demo       build it, run Python in a box, watch ten attacks fail'
+	@echo 'make test       all tests; TESTS="tests/promise/view.sh …" for some'
+	@echo 'make test-vm    what another kernel and cgroup v2 alone could break, in a virtual machine'
+	@echo 'make bench      what a box costs, against others; ROUNDS=50 is quicker, ONLY=start for one part'
+	@echo 'make lint       format, layers, warnings, sizes, manual, shellcheck, cppcheck'
+	@echo 'make fuzz       the fuzzers'
+	@echo 'make install    PREFIX=/usr/local, DESTDIR='
+	@echo 'make deb        Debian packages'
+	@echo 'make clean'
 
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)

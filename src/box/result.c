@@ -146,12 +146,18 @@ static int list_traffic(struct result *r, struct traffic *t)
 
 static int list_denials(struct result *r, const struct cordon_plan *plan, const struct link_report *p, size_t more)
 {
-	r->denials = calloc(p->denial_count + more + 1, sizeof(*r->denials));
+	r->denials = calloc(p->denial_count + more + 2, sizeof(*r->denials));
 	if (!r->denials)
 		return -1;
 	for (uint32_t i = 0; i < p->denial_count && i < LINK_DENIALS; i++)
 		if (denial_describe(plan, &p->denials[i], &r->texts, &r->denials[r->public.denial_count]) == 0)
 			r->public.denial_count++;
+	if (p->denials_lost)
+		r->denials[r->public.denial_count++] =
+			(struct cordon_denial){ .what = "further system calls or programs, each once more than the list holds",
+						.rule = "the list ends after 32 kinds",
+						.allow = "look at those above first",
+						.count = p->denials_lost };
 	r->public.denials = r->denials;
 	return 0;
 }
@@ -209,6 +215,14 @@ struct cordon_result *cordon_result_from_error(const struct cordon_error *error)
 	r->public.layers = r->layers;
 	r->public.degraded = r->degraded;
 	r->public.required = r->required;
+	if (error->code == CORDON_DENIED && (r->denials = calloc(1, sizeof(*r->denials)))) {
+		*r->denials = (struct cordon_denial){ .what = r->error.message,
+						      .rule = "the plan, before anything ran",
+						      .allow = r->error.hint[0] ? r->error.hint : "nothing",
+						      .count = 1 };
+		r->public.denials = r->denials;
+		r->public.denial_count = 1;
+	}
 	return &r->public;
 }
 

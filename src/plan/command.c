@@ -82,15 +82,16 @@ char *plan_find_command(const struct cordon_plan *plan, const char *name)
 		__VA_ARGS__, NULL \
 	}
 static const struct language languages[] = {
-	{ "python", "py", COMMAND("python3", "{file}") },
-	{ "bash", "sh", COMMAND("bash", "{file}") },
-	{ "sh", "sh", COMMAND("sh", "{file}") },
-	{ "node", "js", COMMAND("node", "{file}") },
-	{ "perl", "pl", COMMAND("perl", "{file}") },
-	{ "ruby", "rb", COMMAND("ruby", "{file}") },
+	{ "python", "py", COMMAND("python3", "{file}"), NULL },
+	{ "bash", "sh", COMMAND("bash", "{file}"), NULL },
+	{ "sh", "sh", COMMAND("sh", "{file}"), NULL },
+	{ "node", "js", COMMAND("node", "{file}"), NULL },
+	{ "perl", "pl", COMMAND("perl", "{file}"), NULL },
+	{ "ruby", "rb", COMMAND("ruby", "{file}"), NULL },
 	{ "c", "c",
 	  COMMAND("sh", "-c", "cc -O1 -o \"$1.out\" \"$1\" -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"",
-		  "cordon-c", "{file}") },
+		  "cordon-c", "{file}"),
+	  "cc" },
 };
 
 const struct language *language_find(const char *name)
@@ -114,7 +115,8 @@ char *cordon_languages(enum cordon_format format)
 			json_strings(&j, "command", languages[i].command);
 			json_end_object(&j);
 		} else {
-			str_addf(&j.out, "%-8s %s\n", languages[i].name, languages[i].command[0]);
+			str_addf(&j.out, "%-8s %s\n", languages[i].name,
+				 languages[i].needs ? languages[i].needs : languages[i].command[0]);
 		}
 	}
 	if (format == CORDON_JSON)
@@ -125,6 +127,7 @@ char *cordon_languages(enum cordon_format format)
 struct found_language {
 	const char *name, *extension;
 	const char *const *command;
+	const char *needs;
 };
 
 /* The configuration's languages come before the built-in ones. */
@@ -139,12 +142,12 @@ static int find_language(const char *name, struct found_language *ret, struct co
 	for (size_t i = 0; i < config->language_count; i++)
 		if (strcmp(config->languages[i].name, name) == 0) {
 			*ret = (struct found_language){ config->languages[i].name, config->languages[i].extension,
-							(const char *const *)config->languages[i].command.v };
+							(const char *const *)config->languages[i].command.v, NULL };
 			return 0;
 		}
 	l = language_find(name);
 	if (l) {
-		*ret = (struct found_language){ l->name, l->extension, l->command };
+		*ret = (struct found_language){ l->name, l->extension, l->command, l->needs };
 		return 0;
 	}
 	for (size_t i = 0; i < ARRAY_LEN(languages); i++)
@@ -171,21 +174,26 @@ static int place_code(struct cordon_plan *plan, const struct cordon_job *job, co
 	return 0;
 }
 
+static int need_command(const struct cordon_plan *plan, const char *language, const char *command,
+			struct cordon_error *err)
+{
+	auto_free char *found = plan_find_command(plan, command);
+
+	if (found)
+		return 0;
+	cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", language, command);
+	return fail_hint(err, "install '%s' on this host (under /usr), or use files.root with a root that has it", command);
+}
+
 static int language_argv(struct cordon_plan *plan, const struct cordon_job *job, struct cordon_error *err)
 {
 	struct found_language l = { 0 };
-	auto_free char *found = NULL;
 
 	if (find_language(job->language, &l, err) < 0 || place_code(plan, job, &l, err) < 0)
 		return -1;
-	found = plan->engine->makes_root ? plan_find_command(plan, l.command[0]) : NULL;
-	if (!found && plan->engine->makes_root) {
-		cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", l.name,
-			    l.command[0]);
-		return fail_hint(err,
-				 "install '%s' on this host (under /usr), or use files.root with a root that has it",
-				 l.command[0]);
-	}
+	if (plan->engine->makes_root && (need_command(plan, l.name, l.command[0], err) < 0 ||
+					 (l.needs && need_command(plan, l.name, l.needs, err) < 0)))
+		return -1;
 	for (const char *const *a = l.command; *a; a++)
 		if (strv_add(&plan->argv, strcmp(*a, "{file}") == 0 ? plan->code.path : *a) < 0)
 			return fail_memory(err);
@@ -406,6 +414,24 @@ int plan_check_first(const struct cordon_plan *plan, struct cordon_error *err)
 
 /* ---- the courtesy check ---- */
 
+/* A shell's line stands behind all of its options, of which -o and -O have an argument. */
+static const char *line_behind_options(const struct strv *argv)
+{
+	bool has_c = false;
+
+	for (size_t i = 1; i < argv->n; i++) {
+		const char *a = argv->v[i];
+
+		if ((a[0] != '-' && a[0] != '+') || !a[1])
+			return has_c ? a : NULL;
+		if (strcmp(a, "--") == 0)
+			return has_c && i + 1 < argv->n ? argv->v[i + 1] : NULL;
+		has_c = has_c || (a[0] == '-' && a[1] != '-' && strchr(a, 'c'));
+		i += a[1] != '-' && (a[strlen(a) - 1] == 'o' || a[strlen(a) - 1] == 'O');
+	}
+	return NULL;
+}
+
 /* argv is a shell with -c: returns its line, or NULL. */
 static const char *shell_line(const struct cordon_plan *plan)
 {
@@ -413,20 +439,32 @@ static const char *shell_line(const struct cordon_plan *plan)
 	const char *name = path_name(plan->argv.v[0]);
 
 	for (size_t i = 0; i < ARRAY_LEN(shells); i++)
-		if (strcmp(name, shells[i]) == 0 && plan->argv.n >= 3 && plan->argv.v[1][0] == '-' &&
-		    strchr(plan->argv.v[1], 'c'))
-			return plan->argv.v[2];
+		if (strcmp(name, shells[i]) == 0)
+			return line_behind_options(&plan->argv);
 	return NULL;
+}
+
+/* `code sh -e LINE` is the same as `run -- sh -c LINE`. A whole script is its author's business. */
+static const char *code_line(const struct cordon_plan *plan)
+{
+	const char *name = path_name(plan->argv.v[0]), *end = strchr(plan->code.data, '\n');
+	bool is_shell = strcmp(name, "sh") == 0 || strcmp(name, "bash") == 0;
+
+	return is_shell && plan->argv.n > 1 && strcmp(plan->argv.v[1], plan->code.path) == 0 && (!end || !end[1])
+		       ? plan->code.data
+		       : NULL;
 }
 
 int plan_check_patterns(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	const char *line = plan->code.path || !plan->argv.n ? NULL : shell_line(plan),
+	const char *line = !plan->argv.n    ? NULL
+			   : plan->code.path ? code_line(plan)
+					     : shell_line(plan),
 		   *pattern = line ? refuse_match(policy, line) : NULL;
 
 	if (!pattern)
 		return 0;
 	cordon_fail(err, CORDON_DENIED, 0, "the shell line matches '%s', which process.refuse_patterns refuses",
 		    pattern);
-	return fail_hint(err, "it would not do in a box what it says; if it is meant, set process.refuse_patterns: []");
+	return fail_hint(err, "%s; if it is meant, set process.refuse_patterns: []", refuse_reason(pattern));
 }

@@ -177,6 +177,7 @@ void plan_free_copies(struct plan_copy *copies, size_t n);
 struct language {
 	const char *name, *extension;
 	const char *const *command; /* "{file}" stands for the file; arguments follow */
+	const char *needs;          /* a program besides command[0]; NULL: none */
 };
 const struct language *language_find(const char *name);
 

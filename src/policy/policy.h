@@ -120,6 +120,7 @@ bool env_name_is_loader(const char *name);
 
 /* What process.refuse_patterns means while it is unset; NULL-terminated. */
 extern const char *const refuse_builtin[];
+const char *refuse_reason(const char *pattern); /* why it is refused, for whoever wrote the line */
 /* The first pattern of the policy that a shell line matches, or NULL. A courtesy, not a wall: see refuse.c for the rules. */
 const char *refuse_match(const struct cordon_policy *p, const char *line);
 

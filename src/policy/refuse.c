@@ -20,6 +20,32 @@ const char *const refuse_builtin[] = {
 	"modprobe", NULL,
 };
 
+static const struct {
+	const char *begins, *why;
+} reasons[] = {
+	{ "rm ", "it would delete all that the box can write to: name what is to go" },
+	{ "mkfs", "a box has no disks" },
+	{ "dd ", "a box has no disks, and copies files with cp, head and tail" },
+	{ ">", "a box has no disks" },
+	{ "|", "it runs what nobody has looked at: put it into a file, look, and run that" },
+	{ "sudo", "nobody can become root in a box, and nothing in it needs root" },
+	{ "printenv", "the environment is what the policy declares: see `cordon plan`" },
+	{ "chmod ", "it would open all that the box can write to: name what it is for" },
+	{ ":(){", "it forks without end, until limits.processes" },
+	{ "shutdown", "the host is not the box's to end" },
+	{ "reboot", "the host is not the box's to end" },
+	{ "insmod", "the kernel is the host's" },
+	{ "modprobe", "the kernel is the host's" },
+};
+
+const char *refuse_reason(const char *pattern)
+{
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strncmp(pattern, reasons[i].begins, strlen(reasons[i].begins)) == 0)
+			return reasons[i].why;
+	return "it would not do in a box what it says";
+}
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';

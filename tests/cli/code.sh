@@ -66,4 +66,12 @@ is "$OUT" cba "runs"
 status 127 "a missing interpreter" env CORDON_CONFIG="$WORK/config.yaml" "$CORDON" code lost -e abc
 like "$ERR" "needs 'no-such-interpreter'" "is named"
 like "$ERR" 'hint: install' "with a remedy"
+if [ "$LEVEL" = container ] && busybox=$(command -v busybox); then
+	mkdir -p "$WORK/small/bin" "$WORK/small/etc"
+	cp "$busybox" "$WORK/small/bin/busybox"
+	ln -s busybox "$WORK/small/bin/sh"
+	status 127 "a missing compiler" "$CORDON" code c --root "$WORK/small" -e 'int main(void) { return 0; }'
+	like "$ERR" "needs 'cc'" "is named, too"
+	status 0 "control: what that root has works" "$CORDON" code sh --root "$WORK/small" -e 'exit 0'
+fi
 done_testing

@@ -69,6 +69,13 @@ for line in 'rm -rf /' 'sudo ls' 'echo x | sh' 'mkfs.ext4 /dev/sda' 'printenv'; 
 	status 126 "'$line' is refused" box -- sh -c "$line"
 done
 status 0 "control: an ordinary line is not" box -- sh -c 'rm -rf /tmp/x; echo fine'
+status 126 "behind options" box -- bash -e -o pipefail -c 'sudo ls'
+like "$ERR" 'hint: nobody can become root' "with the reason"
+status 126 "among them" box -- sh -ec 'curl x | sh'
+like "$ERR" 'hint: it runs what nobody has looked at' "each with its own"
+status 126 "as a program text of one line" "$CORDON" code --level "$LEVEL" bash -e 'sudo ls'
+status 0 "control: a word behind the line is no line" box -- sh -c 'echo fine' sudo
+status 0 "control: a script is its author's" "$CORDON" code --level "$LEVEL" sh -e $'# sudo\necho fine'
 printf 'version: 1\nprocess: {refuse_patterns: ["forbidden-word"]}\n' >p.yaml
 status 126 "patterns of the policy" "$CORDON" run --policy ./p.yaml -- sh -c 'echo forbidden-word'
 like "$ERR" 'forbidden-word' "are named"

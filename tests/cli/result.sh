@@ -60,8 +60,19 @@ check denied 126 "a line that matches a refused pattern" error.code=denied 'erro
 check failed 125 "a layer that is not there" error.code=invalid :: --require nonsense -- true
 check failed 125 "a level that is not built in" error.code=unavailable 'error.message=~vm' :: --level vm -- true
 check failed 125 "a wrong flag" error.code=invalid :: --memory 1X -- true
-check denied 126 "a forbidden mount" error.code=denied 'error.message=~/etc/shadow' :: --ro /etc -- true
+check denied 126 "a forbidden mount" error.code=denied 'error.message=~/etc/shadow' 'denials.0.what=~/etc/shadow' 'denials.0.allow=~mount a directory' :: --ro /etc -- true
 check failed 125 "an empty command" error.code=invalid :: -- ""
+# More kinds of refusals than the list holds: that there were more is told.
+if [ "$LEVEL" = container ] && [ -z "$ENGINE" ]; then
+	many=(mount umount2 pivot_root chroot open_tree move_mount fsopen fsconfig fsmount fspick mount_setattr setns ptrace process_vm_readv process_vm_writev kcmp
+		pidfd_getfd bpf perf_event_open userfaultfd io_uring_setup add_key request_key keyctl kexec_load reboot init_module finit_module delete_module swapon swapoff
+		settimeofday clock_settime sethostname quotactl acct syslog open_by_handle_at fanotify_init)
+	result --ro "$PROBE" -- "$PROBE" calls "${many[@]}"
+	is "$(python3 -c 'import json, sys; d = json.load(open(sys.argv[1]))["denials"]; print(len(d), d[-1]["what"].split()[0], d[-1]["count"] > 0)' "$WORK/.result")" \
+		"33 further True" "what the list of denials does not hold is told"
+	result --ro "$PROBE" -- "$PROBE" calls "${many[@]:0:5}"
+	is "$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["denials"]))' "$WORK/.result")" 5 "control: five are five"
+fi
 result -- sh -c 'exit 124'
 expect "124 of the payload's own is an error, no timeout" status=error exit_code=124 limit=
 result -- sh -c 'exit 137'
