@@ -78,6 +78,7 @@ static void judge_process(struct level *level, const struct report *r)
 	no_promise(level, "a network by name: without a network namespace of its own there is none (--net none)");
 	no_promise(level, "loopback servers: socket() is refused for every family, also towards oneself");
 	no_promise(level, "forkserver and the like: named AF_UNIX sockets are refused, only socketpair() remains");
+	no_promise(level, "named semaphores and shared memory, as of multiprocessing's locks and pools: no /dev/shm");
 	if (!has(r, "cgroup"))
 		no_promise(level, "descendants when the keeper itself is killed: without a cgroup nothing ends them");
 	if (!has(r, "landlock"))

@@ -145,7 +145,7 @@ static void explain_simple(struct probe_finding *f, int r)
 static void explain_timens(struct probe_finding *f, int r)
 {
 	if (r == 0)
-		find(f, PROBE_AVAILABLE, "boot time can be hidden");
+		find(f, PROBE_AVAILABLE, "the kernel has it; boxes do without, so that the host's boot time shows");
 	else
 		find(f, PROBE_LIMITED, "the host's boot time shows: %s", strerrordesc_np(-r));
 	if (r == -EINVAL && !probe_kernel_at_least(5, 6))
@@ -275,31 +275,6 @@ static void explain_loop(struct probe_finding *f, int r)
 		advise(f, "modprobe loop; in a container: --device /dev/loop-control");
 }
 
-static void explain_quota(struct probe_finding *f, int r)
-{
-	auto_free char *text = NULL;
-	char *rest;
-
-	(void)r;
-	find(f, PROBE_LIMITED, "no mounted file system has project quotas");
-	advise(f,
-	       "mount the file system of the scratch directory with prjquota (ext4: tune2fs -O project,quota first)");
-	if (fd_load_at(AT_FDCWD, "/proc/self/mountinfo", 16 << 20, &text) < 0)
-		return;
-	rest = text;
-	for (char *line; (line = strsep(&rest, "\n"));) {
-		const char *mount = NULL;
-
-		if (!strstr(line, "prjquota") && !strstr(line, ",pquota"))
-			continue;
-		for (int field = 0; field < 5; field++)
-			mount = strsep(&line, " ");
-		find(f, PROBE_AVAILABLE, "on %s", mount ? mount : "?");
-		advise(f, "%s", "");
-		return;
-	}
-}
-
 /* The user's line "NAME:START:COUNT" in /etc/subuid; the name from /etc/passwd, without the libraries
  * behind getpwuid(). */
 static bool has_subids(void)
@@ -398,7 +373,6 @@ static const struct check checks[] = {
 	{ "subuid", NONE, NULL, 0, "", explain_subuid },
 	{ "loop", NONE, NULL, 0, "", explain_loop },
 	{ "mkfs.ext4", NONE, NULL, 0, "", explain_mkfs },
-	{ "prjquota", NONE, NULL, 0, "", explain_quota },
 };
 _Static_assert(ARRAY_LEN(checks) <= PROBE_FINDINGS_MAX, "findings fit");
 

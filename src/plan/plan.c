@@ -344,7 +344,7 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 	note(plan, "process level cannot promise: that other processes of the host are invisible, that files cannot be "
 		   "told to exist, "
 		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's "
-		   "forkserver, and, without "
+		   "forkserver, locks and pools (there is no /dev/shm), and, without "
 		   "a cgroup, the end of every descendant when the keeper itself is killed");
 	return 0;
 }

@@ -8,7 +8,7 @@ works_here || skip_all "no boxes of level $LEVEL here"
 need python3
 
 cat >"$WORK/kill.py" <<'PY'
-"""kill.py ROUNDS WHO COMMAND…: starts COMMAND, kills WHO of it after 0 to 30 ms, waits for all; prints the keepers' pids and what was left."""
+"""kill.py ROUNDS WHO COMMAND…: starts COMMAND, kills WHO of it after 0 to 30 ms (WITHIN seconds), waits for all; prints the keepers' pids and what was left."""
 import ctypes, os, random, signal, subprocess, sys, time
 rounds, who, command = int(sys.argv[1]), sys.argv[2].split("+"), sys.argv[3:]
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans come to us
@@ -39,7 +39,7 @@ def end(pid, parent):
 left, hung = [], 0
 for _ in range(rounds):
     p = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    time.sleep(random.random() * 0.030)
+    time.sleep(random.random() * float(os.environ.get("WITHIN", "0.030")))
     keeper = (children(p.pid) or [0])[0]
     init = (children(keeper) or [0])[-1] if keeper else 0
     if keeper:
@@ -93,5 +93,17 @@ for who in "${kinds[@]}"; do
 	is "$(left_of "$WORK/keepers")" "" "$who killed: no cgroup, directory or mount is left"
 	is "$(find "$WORK/project" -mindepth 1)" "" "$who killed: no placeholder is left"
 done
+# On disk: a directory or, as root, an image on a loop device, which takes longer to make.
+if [ "$LEVEL" = container ]; then
+	loops() { losetup -lnO BACK-FILE 2>/dev/null | grep -E "cordon-($(paste -sd'|' "$WORK/keepers"))-"; }
+	for who in keeper front keeper+front; do
+		WITHIN=0.2 timeout 300 python3 "$WORK/kill.py" 8 "$who" "$CORDON" run --storage disk --disk 24M --tmp 8M --timeout 20s -- sh -c 'head -c 1M /dev/zero >"$HOME/x"; sleep 0.1' >"$WORK/log"
+		awk '$1 == "keeper" { print $2 }' "$WORK/log" | sort -u >"$WORK/keepers"
+		isnt "$(wc -l <"$WORK/keepers")" 0 "on disk, $who: control: there were boxes to kill"
+		is "$(grep -E '^(left|hung)' "$WORK/log" | paste -sd' ')" "left [] hung 0" "on disk, $who killed: no process is left, nobody hangs"
+		[ $who != keeper+front ] || box -- sleep 0.1 >/dev/null 2>&1
+		is "$(left_of "$WORK/keepers")$(loops)" "" "on disk, $who killed: no cgroup, directory, mount or loop device is left"
+	done
+fi
 is "$(mounts)" "$mounts_before" "as many mounts as before"
 done_testing

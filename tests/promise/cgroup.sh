@@ -26,4 +26,21 @@ if [ "$LEVEL" = container ]; then
 	fi
 fi
 isnt "$(box -- sh -c 'echo 1 >/proc/self/cgroup' 2>/dev/null && echo wrote)" wrote "it cannot be changed through /proc"
+# The payload is in the group that bounds its memory; who watches over it is not: filling memory does not end them.
+result -- true
+if [ -z "$ENGINE" ] && [ "$(field isolation.limit_source)" = cgroup ]; then
+	"$CORDON" run --level "$LEVEL" --timeout 60s -- sh -c 'echo on; sleep 30' >"$WORK/on" &
+	front=$!
+	defer kill "$front"
+	until_true 20 test -s "$WORK/on"
+	group() { sed -nE 's/^[0-9]*:(memory)?://p' "/proc/$1/cgroup" 2>/dev/null | sort -u | paste -sd' '; }
+	keeper=$(pgrep -P "$front" | head -n 1)
+	init=$(pgrep -P "$keeper" | head -n 1)
+	payload=$(pgrep -P "$init" | head -n 1)
+	like "$(group "$payload")" 'cordon-[0-9]+-' "control: the payload has a group of its own"
+	for who in front keeper init; do
+		unlike "$(group "${!who}")" 'cordon-[0-9]+-' "the $who is not in it"
+	done
+	kill "$front"
+fi
 done_testing
