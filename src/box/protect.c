@@ -137,8 +137,7 @@ static const char here[] = ".\n";
 
 static int make_commondir(int dir)
 {
-	auto_close int fd =
-		openat(dir, PROTECT_COMMONDIR, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
+	auto_close int fd = openat(dir, PROTECT_COMMONDIR, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444);
 
 	return fd >= 0 && write(fd, here, sizeof(here) - 1) == sizeof(here) - 1 ? 0 : -1;
 }
@@ -163,7 +162,7 @@ static int make_one(const struct store *s, const struct plan_mount *m, const cha
 
 	if (r < 0)
 		return cordon_fail(err, CORDON_SYSTEM, -r, "record the placeholder '%s'", path);
-	r = is_dir			   ? mkdirat(dir, name, 0755)
+	r = is_dir                                 ? mkdirat(dir, name, 0755)
 	    : strcmp(name, PROTECT_COMMONDIR) == 0 ? make_commondir(dir)
 						   : mknodat(dir, name, S_IFREG | 0444, 0);
 	if (r < 0)

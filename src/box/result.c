@@ -153,11 +153,12 @@ static int list_denials(struct result *r, const struct cordon_plan *plan, const 
 		if (denial_describe(plan, &p->denials[i], &r->texts, &r->denials[r->public.denial_count]) == 0)
 			r->public.denial_count++;
 	if (p->denials_lost)
-		r->denials[r->public.denial_count++] =
-			(struct cordon_denial){ .what = "further system calls or programs, each once more than the list holds",
-						.rule = "the list ends after 32 kinds",
-						.allow = "look at those above first",
-						.count = p->denials_lost };
+		r->denials[r->public.denial_count++] = (struct cordon_denial){
+			.what = "further system calls or programs, each once more than the list holds",
+			.rule = "the list ends after 32 kinds",
+			.allow = "look at those above first",
+			.count = p->denials_lost
+		};
 	r->public.denials = r->denials;
 	return 0;
 }

@@ -252,7 +252,8 @@ static int pass_on(const char *dir, unsigned can)
 
 bool cgroup_passes_on(const struct cgroup_host *host)
 {
-	return read_controllers(host->parent[CG_UNIFIED], "cgroup.subtree_control") & (CGROUP_CAN_MEMORY | CGROUP_CAN_IO);
+	return read_controllers(host->parent[CG_UNIFIED], "cgroup.subtree_control") &
+	       (CGROUP_CAN_MEMORY | CGROUP_CAN_IO);
 }
 
 int cgroup_enable(const struct cgroup_host *host)

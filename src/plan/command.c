@@ -181,8 +181,10 @@ static int need_command(const struct cordon_plan *plan, const char *language, co
 
 	if (found)
 		return 0;
-	cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", language, command);
-	return fail_hint(err, "install '%s' on this host (under /usr), or use files.root with a root that has it", command);
+	cordon_fail(err, CORDON_NOT_FOUND, 0, "language '%s' needs '%s', which the box does not have", language,
+		    command);
+	return fail_hint(err, "install '%s' on this host (under /usr), or use files.root with a root that has it",
+			 command);
 }
 
 static int language_argv(struct cordon_plan *plan, const struct cordon_job *job, struct cordon_error *err)
@@ -457,7 +459,7 @@ static const char *code_line(const struct cordon_plan *plan)
 
 int plan_check_patterns(const struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
-	const char *line = !plan->argv.n    ? NULL
+	const char *line = !plan->argv.n     ? NULL
 			   : plan->code.path ? code_line(plan)
 					     : shell_line(plan),
 		   *pattern = line ? refuse_match(policy, line) : NULL;

@@ -168,7 +168,8 @@ int main(void)
 		return done_testing();
 	}
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		is_num((uint64_t)act_in_child(rows[i].act, false, false), 0, "control: without rules, %s", rows[i].what);
+		is_num((uint64_t)act_in_child(rows[i].act, false, false), 0, "control: without rules, %s",
+		       rows[i].what);
 		if (abi < rows[i].from_abi) {
 			skip("%s: this kernel's Landlock is %d", rows[i].what, abi);
 			continue;
