@@ -65,26 +65,54 @@ static int read_path(const struct seccomp_event *e, char *buf, size_t size)
 	return 0;
 }
 
-/* Whether the kernel will let it run: the file is one of the listed, by inode. */
-static bool is_listed(const struct cordon_plan *plan, int pid, const char *path)
+/* What an execveat() without a path, or a path through one of these links, leads to: the number of a descriptor, or -1. */
+static int named_descriptor(const struct seccomp_event *e, const char *path)
+{
+	static const char *const ways[] = { "/proc/self/fd/", "/dev/fd/" };
+	int number = -1, end = 0;
+
+	if (!*path)
+		return e->nr == SYS_execveat ? (int)e->args[0] : -1;
+	for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+		if (str_starts(path, ways[i]) && sscanf(path + strlen(ways[i]), "%d%n", &number, &end) == 1 &&
+		    !path[strlen(ways[i]) + (size_t)end])
+			return number;
+	return -1;
+}
+
+/* The file that is to be executed, from outside: never against our own root. -errno: not there, or not to be told. */
+static int open_program(int root, const struct seccomp_event *e, const char *path)
 {
 	char link[64], cwd[4096] = "/", full[4096 + LINK_DENIAL_TEXT];
-	auto_close int root = -1, fd = -1;
-	struct stat st, listed;
+	int number = named_descriptor(e, path), fd;
 	ssize_t n;
 
-	snprintf(link, sizeof(link), "/proc/%d/root", pid);
-	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	snprintf(link, sizeof(link), "/proc/%d/cwd", pid);
-	n = readlink(link, cwd, sizeof(cwd) - 1);
-	if (root < 0 || n < 0)
-		return true; /* not to be told: no false report */
+	if (number >= 0) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", e->pid, number);
+		fd = open(link, O_PATH | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	}
+	snprintf(link, sizeof(link), "/proc/%d/cwd", e->pid);
+	n = *path ? readlink(link, cwd, sizeof(cwd) - 1) : -1;
+	if (n < 0)
+		return -ENOENT;
 	cwd[n] = '\0';
 	snprintf(full, sizeof(full), "%s/%s", *path == '/' ? "" : cwd, path);
-	fd = fd_openat2(root, full, O_PATH, 0,
-			RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS); /* never against our own root */
+	return fd_openat2(root, full, O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+/* Whether the kernel will let it run: the file is one of the listed, by inode. */
+static bool is_listed(const struct cordon_plan *plan, const struct seccomp_event *e, const char *path)
+{
+	auto_close int root = -1, fd = -1;
+	struct stat st, listed;
+	char link[64];
+
+	snprintf(link, sizeof(link), "/proc/%d/root", e->pid);
+	root = open(link, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	fd = root < 0 ? -1 : open_program(root, e, path);
 	if (fd < 0 || fstat(fd, &st) < 0)
-		return true; /* not there: ENOENT is no denial */
+		return true; /* not there: ENOENT is no denial; and no false report */
 	for (size_t i = 0; i < plan->command_paths.n; i++) {
 		auto_close int at =
 			fd_openat2(root, plan->command_paths.v[i], O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
@@ -100,9 +128,11 @@ static void serve_exec(const struct cordon_plan *plan, int listener, const struc
 {
 	char path[LINK_DENIAL_TEXT] = "";
 
-	if (read_path(e, path, sizeof(path)) == 0 && *path && seccomp_still_valid(listener, e->id) &&
-	    !is_listed(plan, e->pid, path))
+	if (read_path(e, path, sizeof(path)) == 0 && seccomp_still_valid(listener, e->id) && !is_listed(plan, e, path)) {
+		if (!*path)
+			snprintf(path, sizeof(path), "a file by its descriptor");
 		count(report, e->nr, path);
+	}
 	(void)seccomp_continue(listener, e->id);
 }
 

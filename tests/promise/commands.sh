@@ -72,6 +72,19 @@ fi
 unlike "$(only perl perl -e 'system "id"; exec "/usr/bin/id"' 2>&1)" "uid=" "perl system"
 like "$(box -- sh -c 'env id; find /usr/bin/id -exec {} \;; awk "BEGIN { system(\"id\") }"')" 'uid=.*uid=.*uid=' "control: they all do without the list"
 
+# By a descriptor: refused, and told.
+by_fd='import os
+fd = os.open("/usr/bin/id", os.O_RDONLY)
+for what in (fd, f"/proc/self/fd/{fd}", f"/dev/fd/{fd}"):
+    try: os.execve(what, ["id"], {})
+    except OSError as e: print(e.errno)'
+result --commands python3 -- python3 -c "$by_fd"
+expect "by a descriptor" stdout=$'13\n13\n13\n'
+is "$(python3 -c 'import json, sys; print(sorted(d["what"] for d in json.load(open(sys.argv[1]))["denials"]))' "$WORK/.result")" \
+	"['exec /dev/fd/3', 'exec /proc/self/fd/3', 'exec a file by its descriptor']" "each way is among the denials"
+result --commands python3,id -- python3 -c "$by_fd"
+expect "control: a listed one runs, and nothing is told" 'stdout=~uid=' 'denials=[]'
+
 # Memory.
 PROBE_FLAGS=(--commands "$PROBE")
 for act in mmap-wx mmap-x mprotect-x "memfd-exec $PROBE"; do
