@@ -1,6 +1,6 @@
 # make test: unit tests, then every tests/DIR/*.sh as root, as an ordinary user, at process level and without user namespaces, the
 # fuzzers' corpus, and docs/PROMISES.md. See tests/all.sh. TESTS="tests/promise/view.sh …" runs only these, as whoever calls.
-TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config strace valgrind
+TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git procps util-linux bsdutils pkg-config strace valgrind uidmap
 # What tests/engine drives, and a root for it.
 TEST_PACKAGES += crun runc busybox-static
 # What tests/image/debian.sh makes a Debian with.
