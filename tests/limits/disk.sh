@@ -99,7 +99,9 @@ if box --storage disk -- sh -c 'echo x >"$HOME/x"' >/dev/null 2>&1; then
 	# A file that has no name any more is still there.
 	unnamed='cd; exec 3>f; rm f; head -c "$0" /dev/zero >&3 || exit 5; sleep 3'
 	result --storage disk --memory 64M --disk 60M --tmp 48M --file-size 1G -- sh -c "$unnamed" 200M
-	if [ "$ME" = root ]; then # a file system of its own size: the write fails, and with the process the file is gone
+	if [ "$ME" = user ] && [ -n "$ENGINE" ]; then
+		skip "a file without a name counts" "in a box of another engine nobody looks (docs/THREAT-MODEL.md)"
+	elif [ "$ME" = root ]; then # a file system of its own size: the write fails, and with the process the file is gone
 		expect "a file without a name counts" exit_code=5 'stderr=~No space left'
 	else
 		expect "a file without a name counts" status=resource_exceeded limit=disk
