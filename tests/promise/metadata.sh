@@ -48,9 +48,12 @@ is "$(look)" "$before" "all of them are as they were"
 
 # The control: outside the very same acts succeed.
 echo own >"$WORK/own"
+here=()
 for act in "${modes[@]}"; do
 	said=$(bare "$act" "$WORK/own" 0711)
-	[ "$said" = ENOSYS ] || is "$said" ok "control: $act outside"
+	[ "$said" = ENOSYS ] && continue # an older kernel
+	is "$said" ok "control: $act outside"
+	here+=("$act")
 done
 for act in "${times[@]}" chown lchown fchownat; do
 	is "$(bare "$act" "$WORK/own")" ok "control: $act outside"
@@ -60,7 +63,7 @@ done
 own() { # FLAG… -- DIR: every act, then the mode and the time
 	local dir=${*: -1} act
 	set -- "${@:1:$#-2}"
-	for act in "${modes[@]}"; do
+	for act in "${here[@]}"; do
 		is "$(box "$@" --ro "$PROBE" -- sh -c "cd $dir && echo x >f && $PROBE $act f 0711 && stat -c %a f" 2>&1 | tr '\n' ' ')" "ok 711 " "$act of its own"
 	done
 	for act in utime utimes futimesat utimensat futimens; do
