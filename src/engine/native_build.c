@@ -265,12 +265,15 @@ int native_build(struct native *n, struct cordon_error *err)
 		return -1;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0,
 		    0); /* from here on: before, /proc/PID/uid_map would not be ours to write */
-	native_give_pipes(n, n->k->fds->stdio);
+	if (!later)
+		native_give_pipes(n, n->k->fds->stdio);
 	r = link_send(n->link, &go, -1);
 	if (r < 0) {
 		cordon_fail(err, CORDON_SYSTEM, -r, "start init");
 		return fail_step(err, "link");
 	}
+	if (later) /* the payload waits for its group, which comes behind this */
+		native_give_pipes(n, n->k->fds->stdio);
 	/* While init works. Every box has one: unfinished files of --out carry it, too. */
 	if (keeper_take_name(n->k, err) < 0)
 		return -1;

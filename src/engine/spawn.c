@@ -21,7 +21,6 @@ int spawn_init(struct spawned *s)
 /* fork() rather than clone3: glibc then puts its own locks in order for the child. Signals wait until it has its own handlers. */
 int spawn_keeper(struct spawned *s, const struct cordon_plan *given, struct keeper_fds *fds)
 {
-	struct cordon_plan plan = *given; /* the keeper may degrade its own copy */
 	sigset_t all, before;
 	int error;
 
@@ -31,7 +30,7 @@ int spawn_keeper(struct spawned *s, const struct cordon_plan *given, struct keep
 	s->pid = fork();
 	error = errno;
 	if (s->pid == 0)
-		keeper_main(&plan, fds);
+		keeper_main((struct cordon_plan *)(uintptr_t)given, fds); /* its own since the fork: it may degrade it */
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return s->pid < 0 ? -error : 0;
 }
