@@ -30,7 +30,8 @@ int spawn_keeper(struct spawned *s, const struct cordon_plan *given, struct keep
 	s->pid = fork();
 	error = errno;
 	if (s->pid == 0)
-		keeper_main((struct cordon_plan *)(uintptr_t)given, fds); /* its own since the fork: it may degrade it */
+		keeper_main((struct cordon_plan *)(uintptr_t)given,
+			    fds); /* its own since the fork: it may degrade it */
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return s->pid < 0 ? -error : 0;
 }
