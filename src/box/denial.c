@@ -128,7 +128,8 @@ static void serve_exec(const struct cordon_plan *plan, int listener, const struc
 {
 	char path[LINK_DENIAL_TEXT] = "";
 
-	if (read_path(e, path, sizeof(path)) == 0 && seccomp_still_valid(listener, e->id) && !is_listed(plan, e, path)) {
+	if (read_path(e, path, sizeof(path)) == 0 && seccomp_still_valid(listener, e->id) &&
+	    !is_listed(plan, e, path)) {
 		if (!*path)
 			snprintf(path, sizeof(path), "a file by its descriptor");
 		count(report, e->nr, path);

@@ -346,8 +346,9 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's "
 		   "forkserver, locks and pools (there is no /dev/shm), and, without "
 		   "a cgroup, the end of every descendant when the keeper itself is killed");
-	note(plan, "at process level HOME and TMPDIR are a private directory of the run's own, below scratch_dir of the "
-		   "configuration, and so is the home wherever it is named here");
+	note(plan,
+	     "at process level HOME and TMPDIR are a private directory of the run's own, below scratch_dir of the "
+	     "configuration, and so is the home wherever it is named here");
 	return 0;
 }
 
