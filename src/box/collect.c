@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,9 @@
 
 #define UNFINISHED ".cordon-out-"
 
-void collect_init(struct collect *c, const struct cordon_plan *plan, const char *owner, struct cordon_error *err)
+void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err)
 {
-	*c = (struct collect){ .plan = plan, .current = -1, .owner = owner, .err = err };
+	*c = (struct collect){ .plan = plan, .current = -1, .err = err };
 	for (size_t i = 0; i < COLLECT_DEPTH; i++)
 		c->dirs[i] = -1;
 }
@@ -77,14 +78,31 @@ static void sweep(int dir)
 		fd_close(&copy);
 		return;
 	}
-	while ((e = readdir(d)))
-		if (str_starts(e->d_name, UNFINISHED) && owner_is_orphan(e->d_name + strlen(UNFINISHED)))
+	while ((e = readdir(d))) {
+		const char *owner = str_starts(e->d_name, UNFINISHED) ? strstr(e->d_name, "-cordon-") : NULL;
+
+		if (owner && owner_is_orphan(owner + 1))
 			(void)remove_tree(dir, e->d_name);
+	}
 	closedir(d);
+}
+
+/* Ours, not the keeper's, which may be gone before all is in place; and one for each run of a process that has several. */
+static int name_unfinished(char *buf, size_t size)
+{
+	static atomic_uint count;
+	char owner[OWNER_NAME_MAX];
+	int r = owner_name(owner);
+
+	if (r == 0)
+		snprintf(buf, size, UNFINISHED "%u-%s", atomic_fetch_add(&count, 1), owner);
+	return r;
 }
 
 static void begin(struct collect *c, const struct link_file *file)
 {
+	int r;
+
 	finish(c);
 	c->failed = false;
 	c->current = (int)file->index;
@@ -95,11 +113,9 @@ static void begin(struct collect *c, const struct link_file *file)
 	}
 	c->depth = 1;
 	sweep(c->dirs[0]);
-	if (!*c->owner) { /* two runs would share a name */
-		fail(c, CORDON_INTERNAL, 0, "name what is unfinished");
-		return;
-	}
-	snprintf(c->temporary, sizeof(c->temporary), UNFINISHED "%s", c->owner);
+	r = name_unfinished(c->temporary, sizeof(c->temporary));
+	if (r < 0)
+		fail(c, CORDON_SYSTEM, -r, "read the boot id");
 }
 
 static void take_file(struct collect *c, int dir, const char *name, uint32_t mode, int fd)

@@ -12,14 +12,13 @@ struct collect {
 	int dirs[COLLECT_DEPTH]; /* dirs[0]: the target's parent; dirs[n + 1]: the directory at depth n */
 	size_t depth;            /* how many of dirs are open */
 	uint64_t bytes;
-	int current;       /* index of the --out under way, -1: none */
-	bool failed;       /* the current one */
-	const char *owner; /* whose name the unfinished carries */
-	char temporary[16 + OWNER_NAME_MAX];
+	int current; /* index of the --out under way, -1: none */
+	bool failed; /* the current one */
+	char temporary[32 + OWNER_NAME_MAX];
 	struct cordon_error *err; /* the first failure */
 };
-/* `owner` is read when the first file comes, and must stay. What dead runs left in the same directory is removed then. */
-void collect_init(struct collect *c, const struct cordon_plan *plan, const char *owner, struct cordon_error *err);
+/* What dead callers left in the same directory is removed when the first file comes. */
+void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err);
 void collect_file(struct collect *c, const struct link_file *file, int fd);
 void collect_done(struct collect *c, bool complete); /* the last rename; what is unfinished is removed, and told */
 

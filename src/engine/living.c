@@ -217,7 +217,7 @@ static int serve_job(struct cordon_box *box, struct front *f, struct cordon_resu
 	struct cordon_error feed_error = { 0 };
 	int files = -1, r;
 
-	collect_init(&f->collect, f->plan, box->spawned.owner, &f->collect_error);
+	collect_init(&f->collect, f->plan, &f->collect_error);
 	f->owner = box->spawned.owner;
 	f->keeper = box->keeper;
 	r = send_job(box, f, &files);

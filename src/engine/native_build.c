@@ -274,7 +274,7 @@ int native_build(struct native *n, struct cordon_error *err)
 	}
 	if (later) /* the payload waits for its group, which comes behind this */
 		native_give_pipes(n, n->k->fds->stdio);
-	/* While init works. Every box has one: unfinished files of --out carry it, too. */
+	/* While init works. */
 	if (keeper_take_name(n->k, err) < 0)
 		return -1;
 	/* Its certificate goes into the root. Otherwise it starts when it is wanted. */

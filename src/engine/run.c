@@ -87,7 +87,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	traffic_init(&run->traffic);
 	if (front_init(&run->front, plan, io, &run->traffic) == 0 && spawn_init(&run->keeper) == 0) {
 		run->front.owner = run->keeper.owner;
-		collect_init(&run->front.collect, plan, run->keeper.owner, &run->front.collect_error);
+		collect_init(&run->front.collect, plan, &run->front.collect_error);
 		r = run_start(run, err ? err : &unused);
 		if (r == 0)
 			r = run_job(run, ret_result, err);

@@ -135,4 +135,11 @@ for i in 1 2 3 4 5 6; do
 done
 is "$(find "$WORK/many" -name '.cordon*')" "" "nothing unfinished is left there"
 is "$(left)" 0 "nothing half-written is left"
+# What a killed caller left unfinished goes with the next one; what one that lives has under way, and what is none of ours, stays.
+mkdir "$WORK/swept"
+boot=$(cut -c 1-8 /proc/sys/kernel/random/boot_id)
+touch "$WORK/swept/.cordon-out-0-cordon-4194303-1-$boot" "$WORK/swept/.cordon-out-cordon-4194303-1-00000000" "$WORK/swept/.cordon-out-7-cordon-$$-999999999999-$boot" \
+	"$WORK/swept/.cordon-out-notes"
+box --out "x:$WORK/swept/x" -- sh -c 'echo x >x' >/dev/null 2>&1
+is "$(ls -A "$WORK/swept" | paste -sd' ')" ".cordon-out-7-cordon-$$-999999999999-$boot .cordon-out-notes x" "what dead callers left is removed, and nothing else"
 done_testing
