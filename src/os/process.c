@@ -59,12 +59,25 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd)
 	return (pid_t)pid;
 }
 
+/* "0.20 0.18 0.12 3/120 4711": three threads would run now, on so many processors. */
+static bool is_busy(int processors)
+{
+	char text[64], *running = text;
+
+	if (fd_read_file_at(AT_FDCWD, "/proc/loadavg", text, sizeof(text)) <= 0)
+		return false;
+	for (int i = 0; i < 3 && running; i++)
+		running = strchr(running + 1, ' ');
+	return running && strtol(running, NULL, 10) > processors;
+}
+
 void process_spread(pid_t pid)
 {
 	cpu_set_t all, others;
 	unsigned here;
 
-	if (sched_getaffinity(0, sizeof(all), &all) < 0 || CPU_COUNT(&all) < 2 || getcpu(&here, NULL) < 0)
+	if (sched_getaffinity(0, sizeof(all), &all) < 0 || CPU_COUNT(&all) < 2 || getcpu(&here, NULL) < 0 ||
+	    is_busy(CPU_COUNT(&all)))
 		return;
 	others = all;
 	CPU_CLR(here, &others);
