@@ -41,10 +41,15 @@ static void fail(struct collect *c, enum cordon_code code, int errnum, const cha
 	(void)fail_step(c->err, "copy out");
 }
 
+/* Directories get their modes when nothing more goes into them: one that may not be written could not be filled. */
 static void close_below(struct collect *c, size_t depth)
 {
-	while (c->depth > depth)
-		fd_close(&c->dirs[--c->depth]);
+	while (c->depth > depth) {
+		c->depth--;
+		if (c->depth && !c->failed && fchmod(c->dirs[c->depth], c->modes[c->depth]) < 0)
+			fail(c, CORDON_SYSTEM, errno, "set the mode of a directory");
+		fd_close(&c->dirs[c->depth]);
+	}
 }
 
 /* The one under way is complete: give it its name, or remove it. */
@@ -54,6 +59,7 @@ static void finish(struct collect *c)
 
 	if (c->current < 0)
 		return;
+	close_below(c, 1);
 	name = path_name(c->plan->outs[c->current].host);
 	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
 		fail(c, CORDON_SYSTEM, errno,
@@ -164,10 +170,12 @@ static void take_directory(struct collect *c, int dir, const char *name, uint32_
 		return;
 	}
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, mode & 0777 & ~022u) < 0)
+	if (fd < 0) {
 		fail(c, CORDON_SYSTEM, errno, "open a directory");
-	if (fd >= 0)
-		c->dirs[c->depth++] = fd;
+		return;
+	}
+	c->modes[c->depth] = mode & 0777 & ~022u;
+	c->dirs[c->depth++] = fd;
 }
 
 static bool is_plain(const char *name, size_t size)
@@ -194,6 +202,8 @@ void collect_file(struct collect *c, const struct link_file *file, int fd)
 		return;
 	}
 	close_below(c, file->depth + 1);
+	if (c->failed)
+		return;
 	if (S_ISDIR(file->mode))
 		take_directory(c, c->dirs[c->depth - 1], name, file->mode);
 	else
