@@ -96,6 +96,17 @@ static bool parse(const char *name, int *ret_pid, uint64_t *ret_then, char ret_b
 	return !name[end] || (sscanf(name + end, "-%lx%n", ret_place, &more) == 1 && !name[end + more]);
 }
 
+bool owner_is_of_this_boot(const char *name)
+{
+	const char *here = boot_digits();
+	unsigned long place;
+	uint64_t then;
+	char named[9];
+	int number;
+
+	return here && parse(name, &number, &then, named, &place) && strcmp(named, here) == 0;
+}
+
 bool owner_is_orphan(const char *name)
 {
 	uint64_t then, start;

@@ -13,5 +13,7 @@ enum { OWNER_NAME_MAX = 64 };
 int owner_name(char buf[OWNER_NAME_MAX]); /* of the calling process; 0 or -errno */
 /* True only for a well-formed name whose process is gone or of another boot; other names, and those of another pid namespace, are never orphans. */
 bool owner_is_orphan(const char *name);
+/* A well-formed name of this boot: in a directory that several machines share, there are others that live. */
+bool owner_is_of_this_boot(const char *name);
 
 #endif

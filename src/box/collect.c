@@ -19,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UNFINISHED ".cordon-out-"
+enum { UNFINISHED_SECONDS = 3600 }; /* copying out takes minutes at most */
 
 void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err)
 {
@@ -73,6 +75,17 @@ static void finish(struct collect *c)
 	c->current = -1;
 }
 
+/* Of another boot may be of another machine, which has the same directory: then only what nobody can be at work on any more. */
+static bool is_left(int dir, const char *name, const char *owner)
+{
+	struct stat st;
+
+	if (!owner_is_orphan(owner))
+		return false;
+	return owner_is_of_this_boot(owner) ||
+	       (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > UNFINISHED_SECONDS);
+}
+
 /* A front that was killed in the middle left what it had: nobody else knows the place. */
 static void sweep(int dir)
 {
@@ -87,7 +100,7 @@ static void sweep(int dir)
 	while ((e = readdir(d))) {
 		const char *owner = str_starts(e->d_name, UNFINISHED) ? strstr(e->d_name, "-cordon-") : NULL;
 
-		if (owner && owner_is_orphan(owner + 1))
+		if (owner && is_left(dir, e->d_name, owner + 1))
 			(void)remove_tree(dir, e->d_name);
 	}
 	closedir(d);

@@ -142,7 +142,9 @@ is "$(left)" 0 "nothing half-written is left"
 mkdir "$WORK/swept"
 boot=$(cut -c 1-8 /proc/sys/kernel/random/boot_id)
 touch "$WORK/swept/.cordon-out-0-cordon-4194303-1-$boot" "$WORK/swept/.cordon-out-cordon-4194303-1-00000000" "$WORK/swept/.cordon-out-7-cordon-$$-999999999999-$boot" \
-	"$WORK/swept/.cordon-out-notes"
+	"$WORK/swept/.cordon-out-notes" "$WORK/swept/.cordon-out-8-cordon-4194303-1-00000000-effffffc"
+touch -d '2 hours ago' "$WORK/swept/.cordon-out-cordon-4194303-1-00000000"
 box --out "x:$WORK/swept/x" -- sh -c 'echo x >x' >/dev/null 2>&1
-is "$(ls -A "$WORK/swept" | paste -sd' ')" ".cordon-out-7-cordon-$$-999999999999-$boot .cordon-out-notes x" "what dead callers left is removed, and nothing else"
+is "$(ls -A "$WORK/swept" | paste -sd' ')" ".cordon-out-7-cordon-$$-999999999999-$boot .cordon-out-8-cordon-4194303-1-00000000-effffffc .cordon-out-notes x" \
+	"what dead callers left is removed, and nothing else: not what another machine may be at work on"
 done_testing
