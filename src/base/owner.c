@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -64,31 +65,63 @@ static uint64_t now_ticks(void)
 	return (uint64_t)ts.tv_sec * per_second + (uint64_t)ts.tv_nsec / (1000000000 / per_second);
 }
 
+/* In which a pid means somebody; 0 where the kernel does not tell. Not kept: a child may be in another one. */
+static unsigned long pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 ? 0 : (unsigned long)st.st_ino;
+}
+
 int owner_name(char buf[OWNER_NAME_MAX])
 {
 	const char *here = boot_digits();
 
 	if (!here)
 		return -EIO;
-	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s", (int)getpid(), now_ticks(), here);
+	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s-%lx", (int)getpid(), now_ticks(), here,
+		 pid_namespace());
 	return 0;
+}
+
+/* "cordon-PID-TIME-BOOT-PLACE"; without a place it is here. */
+static bool parse(const char *name, int *ret_pid, uint64_t *ret_then, char ret_boot[9], unsigned long *ret_place)
+{
+	int end = 0, more = 0;
+
+	*ret_place = 0;
+	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", ret_pid, ret_then, ret_boot, &end) != 3 ||
+	    *ret_pid <= 0 || strlen(ret_boot) != 8)
+		return false;
+	return !name[end] || (sscanf(name + end, "-%lx%n", ret_place, &more) == 1 && !name[end + more]);
+}
+
+bool owner_is_of_this_boot(const char *name)
+{
+	const char *here = boot_digits();
+	unsigned long place;
+	uint64_t then;
+	char named[9];
+	int number;
+
+	return here && parse(name, &number, &then, named, &place) && strcmp(named, here) == 0;
 }
 
 bool owner_is_orphan(const char *name)
 {
 	uint64_t then, start;
+	unsigned long place;
 	bool is_dead;
 	char named[9], pid[16];
 	const char *here = boot_digits();
-	int number, end = 0;
+	int number;
 
-	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", &number, &then, named, &end) != 3 || name[end] ||
-	    number <= 0 || strlen(named) != 8)
-		return false;
-	if (!here)
+	if (!parse(name, &number, &then, named, &place) || !here)
 		return false;
 	if (strcmp(named, here) != 0)
 		return true;
+	if (place && place != pid_namespace())
+		return false; /* who has that number there is not seen from here */
 	if (kill(number, 0) < 0 && errno == ESRCH)
 		return true;
 	/* There is such a process. Within seconds its number cannot have come round to another one. */

@@ -19,9 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UNFINISHED ".cordon-out-"
+enum { UNFINISHED_SECONDS = 3600 }; /* copying out takes minutes at most */
 
 void collect_init(struct collect *c, const struct cordon_plan *plan, struct cordon_error *err)
 {
@@ -41,10 +43,15 @@ static void fail(struct collect *c, enum cordon_code code, int errnum, const cha
 	(void)fail_step(c->err, "copy out");
 }
 
+/* Directories get their modes when nothing more goes into them: one that may not be written could not be filled. */
 static void close_below(struct collect *c, size_t depth)
 {
-	while (c->depth > depth)
-		fd_close(&c->dirs[--c->depth]);
+	while (c->depth > depth) {
+		c->depth--;
+		if (c->depth && !c->failed && fchmod(c->dirs[c->depth], c->modes[c->depth]) < 0)
+			fail(c, CORDON_SYSTEM, errno, "set the mode of a directory");
+		fd_close(&c->dirs[c->depth]);
+	}
 }
 
 /* The one under way is complete: give it its name, or remove it. */
@@ -54,6 +61,7 @@ static void finish(struct collect *c)
 
 	if (c->current < 0)
 		return;
+	close_below(c, 1);
 	name = path_name(c->plan->outs[c->current].host);
 	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
 		fail(c, CORDON_SYSTEM, errno,
@@ -65,6 +73,17 @@ static void finish(struct collect *c)
 	close_below(c, 0);
 	c->temporary[0] = '\0';
 	c->current = -1;
+}
+
+/* Of another boot may be of another machine, which has the same directory: then only what nobody can be at work on any more. */
+static bool is_left(int dir, const char *name, const char *owner)
+{
+	struct stat st;
+
+	if (!owner_is_orphan(owner))
+		return false;
+	return owner_is_of_this_boot(owner) ||
+	       (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > UNFINISHED_SECONDS);
 }
 
 /* A front that was killed in the middle left what it had: nobody else knows the place. */
@@ -81,7 +100,7 @@ static void sweep(int dir)
 	while ((e = readdir(d))) {
 		const char *owner = str_starts(e->d_name, UNFINISHED) ? strstr(e->d_name, "-cordon-") : NULL;
 
-		if (owner && owner_is_orphan(owner + 1))
+		if (owner && is_left(dir, e->d_name, owner + 1))
 			(void)remove_tree(dir, e->d_name);
 	}
 	closedir(d);
@@ -164,10 +183,12 @@ static void take_directory(struct collect *c, int dir, const char *name, uint32_
 		return;
 	}
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, mode & 0777 & ~022u) < 0)
+	if (fd < 0) {
 		fail(c, CORDON_SYSTEM, errno, "open a directory");
-	if (fd >= 0)
-		c->dirs[c->depth++] = fd;
+		return;
+	}
+	c->modes[c->depth] = mode & 0777 & ~022u;
+	c->dirs[c->depth++] = fd;
 }
 
 static bool is_plain(const char *name, size_t size)
@@ -194,6 +215,8 @@ void collect_file(struct collect *c, const struct link_file *file, int fd)
 		return;
 	}
 	close_below(c, file->depth + 1);
+	if (c->failed)
+		return;
 	if (S_ISDIR(file->mode))
 		take_directory(c, c->dirs[c->depth - 1], name, file->mode);
 	else

@@ -24,17 +24,26 @@ struct entry {
 struct list {
 	struct entry *v;
 	size_t n, room;
+	bool is_cut; /* somebody may be missing: memory or descriptors ran out, which a payload can see to */
 };
 
+static bool has_run_out(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
 /* "PID (COMMAND) STATE PPID …"; the command may hold anything, so count from its last ')'. Zombies are left out. */
-static bool read_entry(int proc, const char *name, struct entry *ret)
+static bool read_entry(struct list *l, int proc, const char *name, struct entry *ret)
 {
 	char path[32], text[512], state;
 	const char *p;
 	int parent;
+	ssize_t n;
 
 	snprintf(path, sizeof(path), "%.15s/stat", name);
-	if (fd_read_file_at(proc, path, text, sizeof(text)) <= 0)
+	n = fd_read_file_at(proc, path, text, sizeof(text));
+	l->is_cut = l->is_cut || (n < 0 && has_run_out((int)-n));
+	if (n <= 0)
 		return false;
 	p = strrchr(text, ')');
 	if (!p || sscanf(p + 1, " %c %d", &state, &parent) != 2 || state == 'Z' || state == 'X')
@@ -49,8 +58,10 @@ static void add(struct list *l, const struct entry *e)
 		size_t room = l->room ? l->room * 2 : 256;
 		struct entry *v = realloc(l->v, room * sizeof(*v));
 
-		if (!v)
-			return; /* the next pass sees fewer */
+		if (!v) {
+			l->is_cut = true; /* the next pass sees fewer */
+			return;
+		}
 		l->v = v;
 		l->room = room;
 	}
@@ -90,6 +101,7 @@ static size_t list_descendants(struct list *l)
 	struct dirent *e;
 
 	l->n = 0;
+	l->is_cut = !d;
 	if (!d) {
 		fd_close(&fd);
 		return 0;
@@ -97,7 +109,7 @@ static size_t list_descendants(struct list *l)
 	while ((e = readdir(d))) {
 		struct entry entry;
 
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_entry(dirfd(d), e->d_name, &entry) &&
+		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && read_entry(l, dirfd(d), e->d_name, &entry) &&
 		    entry.pid != getpid())
 			add(l, &entry);
 	}
@@ -137,11 +149,11 @@ bool descend_end(unsigned timeout_ms)
 	bool gone = false;
 
 	while (clock_us() < until) {
-		gone = !has_children() || list_descendants(&l) == 0;
+		gone = !has_children() || (list_descendants(&l) == 0 && !l.is_cut);
 		if (gone)
 			break;
 		/* The same ones twice, and stopped in between: nobody is forking any more. */
-		if (fingerprint(&l) == before) {
+		if (fingerprint(&l) == before) { /* nobody at all: of a list that is cut */
 			signal_all(&l, SIGKILL);
 			before = 0;
 			usleep(500);

@@ -67,8 +67,9 @@ static int send_directory(struct sender *s, int from, const char *name, unsigned
 	struct dirent *e;
 
 	if (!d) {
+		fail_send(s, CORDON_SYSTEM, in < 0 ? -in : errno, "open", name);
 		fd_close(&in);
-		return fail_send(s, CORDON_SYSTEM, in < 0 ? -in : errno, "open", name);
+		return -1;
 	}
 	while (status == 0 && !s->is_deaf && (e = readdir(d))) {
 		auto_close int sub = -1;
@@ -245,7 +246,9 @@ static int take_entry(struct taker *t, const struct link_file *f, int fd)
 	if (++t->files > t->plan->limits.inodes)
 		return fail_take(t, ENOSPC, "more files than limits.inodes, at", f->name);
 	r = close_below(t, f->depth ? f->depth + 1 : 0);
-	if (r == 0 && f->depth == 0) {
+	if (r < 0)
+		return fail_take(t, -r, "own", "a directory");
+	if (f->depth == 0) {
 		name = path_name(t->paths->v[f->index]);
 		dir = open_parent(t->paths->v[f->index]);
 		if (dir < 0)
@@ -256,9 +259,9 @@ static int take_entry(struct taker *t, const struct link_file *f, int fd)
 			(void)unlinkat(dir, name, 0); /* a file gives way, a directory does not */
 	}
 	dir = t->dirs[t->depth - 1];
-	if (r == 0 && S_ISDIR(f->mode))
+	if (S_ISDIR(f->mode))
 		r = take_directory(t, dir, name, f->mode);
-	else if (r == 0)
+	else
 		r = S_ISLNK(f->mode) ? take_link(dir, name, fd) : take_file(t, dir, name, f->mode, fd);
 	return r < 0 ? fail_take(t, -r, "create", name) : 0;
 }

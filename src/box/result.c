@@ -115,10 +115,10 @@ static int deny_traffic(struct result *r, const struct cordon_connection *c)
 					  c->method ? c->method : "", c->path ? " " : "", c->path ? c->path : "")
 			     : str_printf("%s %s", c->kind, c->host);
 	char *rule = str_printf("network: %s", c->reason ? c->reason : "no rule allows it");
+	int status = strv_add_take(&r->texts, what); /* both are taken, whatever becomes of the first */
 
-	if (strv_add_take(&r->texts, what) < 0 || strv_add_take(&r->texts, rule) < 0) {
+	if (strv_add_take(&r->texts, rule) < 0 || status < 0)
 		return -1;
-	}
 	*d = (struct cordon_denial){ .what = what,
 				     .rule = rule,
 				     .allow = c->allow ? c->allow : "nothing: it is refused whatever the policy says",

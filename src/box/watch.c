@@ -88,31 +88,40 @@ static void list_children(struct str *list, pid_t pid, uint64_t threads)
 		closedir(d);
 }
 
-static void read_descendants(pid_t pid, uint64_t threads, struct watch_usage *ret)
+/* Descendants, one by one: the children of whoever is looked at stand behind those that are still to come. No depth is too deep. */
+struct walk {
+	struct str list;
+	size_t at;
+};
+
+/* 0: that was all. */
+static pid_t walk_next(struct walk *w)
 {
-	auto_str struct str list = { 0 };
-	char *at;
+	char *end = NULL;
+	long pid = w->list.data ? strtol(w->list.data + w->at, &end, 10) : 0;
 
-	list_children(&list, pid, threads);
-	at = list.data;
-	for (long child; at && ret->processes < WATCH_PROCESSES && (child = strtol(at, &at, 10)) > 0;) {
-		struct process_stat stat;
-
-		ret->processes++;
-		read_stat((pid_t)child, &stat);
-		ret->cpu_us += ticks_us(stat.own + stat.waited);
-		ret->memory_bytes += process_memory((pid_t)child);
-		read_descendants((pid_t)child, stat.threads, ret);
-	}
+	if (pid <= 0)
+		return 0;
+	w->at = (size_t)(end - w->list.data);
+	return (pid_t)pid;
 }
 
 void watch_read(pid_t root, struct watch_usage *ret)
 {
+	struct walk w = { 0 };
 	struct process_stat stat;
 
 	read_stat(root, &stat);
 	ret->cpu_us += ticks_us(stat.waited); /* whose parents ended before them */
-	read_descendants(root, stat.threads, ret);
+	list_children(&w.list, root, stat.threads);
+	for (pid_t pid; ret->processes < WATCH_PROCESSES && (pid = walk_next(&w));) {
+		ret->processes++;
+		read_stat(pid, &stat);
+		ret->cpu_us += ticks_us(stat.own + stat.waited);
+		ret->memory_bytes += process_memory(pid);
+		list_children(&w.list, pid, stat.threads);
+	}
+	str_done(&w.list);
 }
 
 struct unlinked {
@@ -176,30 +185,27 @@ static void add_unlinked(struct unlinked *u, pid_t pid)
 		closedir(d);
 }
 
-static void unlinked_of_descendants(struct unlinked *u, pid_t pid, unsigned depth)
-{
-	auto_str struct str list = { 0 };
-	struct process_stat stat;
-	char *at;
-
-	read_stat(pid, &stat);
-	list_children(&list, pid, stat.threads);
-	at = list.data;
-	for (long child; at && depth < WATCH_DEPTH && (child = strtol(at, &at, 10)) > 0;) {
-		add_unlinked(u, (pid_t)child);
-		unlinked_of_descendants(u, (pid_t)child, depth + 1);
-	}
-}
-
 void watch_unlinked(pid_t root, int dirfd, const char *const *places, struct watch_usage *ret)
 {
 	struct unlinked u = { .places = places, .to = ret };
+	struct process_stat stat;
+	struct walk w = { 0 };
+	unsigned looks = 0;
 	struct stat st;
 
 	if (fstat(dirfd, &st) < 0)
 		return;
 	u.dev = st.st_dev;
-	unlinked_of_descendants(&u, root, 0);
+	read_stat(root, &stat);
+	list_children(&w.list, root, stat.threads);
+	for (pid_t pid; looks < WATCH_UNLINKED && (pid = walk_next(&w)); looks++) {
+		add_unlinked(&u, pid);
+		read_stat(pid, &stat);
+		list_children(&w.list, pid, stat.threads);
+	}
+	if (looks == WATCH_UNLINKED || w.list.failed)
+		ret->inodes = WATCH_ENTRIES; /* what cannot be counted counts as over */
+	str_done(&w.list);
 	free(u.seen);
 }
 

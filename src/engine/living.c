@@ -248,7 +248,8 @@ static int box_job(struct cordon_box *box, const struct cordon_job *job, const s
 
 	if (r == 0) {
 		f = calloc(1, sizeof(*f));
-		if (!f || traffic_renew(&box->traffic) < 0 || front_init(f, plan, io, &box->traffic) < 0)
+		/* First what front_done() relies on: a front that is not begun has descriptors of 0, which are the caller's. */
+		if (!f || front_init(f, plan, io, &box->traffic) < 0 || traffic_renew(&box->traffic) < 0)
 			r = fail_memory(err);
 	}
 	if (r == 0)

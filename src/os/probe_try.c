@@ -237,7 +237,7 @@ int try_idmap(void)
 
 static void sleep_in(const struct cgroup *cg)
 {
-	int r = cgroup_join(cg);
+	int r = prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 ? -errno : cgroup_join(cg);
 
 	if (r == 0)
 		pause();
@@ -254,7 +254,8 @@ static int use_group(const struct cgroup_host *host, const char *name)
 		.read_bps = host->can & CGROUP_CAN_IO ? 100 << 20 : 0,
 	};
 	struct cgroup cg;
-	int r = cgroup_create(&cg, host, name, &limits), status = 0, joined = 0;
+	int r = cgroup_create(&cg, host, name, &limits), status = 0;
+	bool gone = false;
 	pid_t pid;
 
 	if (r < 0)
@@ -262,15 +263,19 @@ static int use_group(const struct cgroup_host *host, const char *name)
 	pid = fork();
 	if (pid == 0)
 		sleep_in(&cg);
+	r = pid < 0 ? -errno : 0;
 	/* It joins in its own time; a kill before that would find an empty group. */
-	for (int i = 0; pid > 0 && i < 1000 && !joined; i++) {
-		if (cgroup_kill(&cg) < 0 || waitpid(pid, &status, WNOHANG) == pid)
-			joined = 1;
-		else
+	for (int i = 0; r == 0 && i < 1000 && !gone; i++) {
+		r = cgroup_kill(&cg);
+		gone = waitpid(pid, &status, WNOHANG) == pid;
+		if (!gone)
 			usleep(1000);
 	}
-	r = !joined ? -ESRCH : WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
-	if (pid > 0 && !joined) {
+	if (gone)
+		r = WIFEXITED(status) ? -WEXITSTATUS(status) : 0;
+	else if (r == 0)
+		r = -ESRCH;
+	if (pid > 0 && !gone) {
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}

@@ -239,11 +239,13 @@ static int set_env_name(struct cordon_plan *plan, const char *name, const char *
 	return set_env(plan, name, strlen(name), value, err);
 }
 
-static bool caller_may_not_set(const char *name, size_t len)
+/* By the same rules as what a request asks for. */
+static int check_callers(const struct cordon_policy *policy, const char *entry, size_t name_len,
+			 struct cordon_error *err)
 {
-	auto_free char *copy = strndup(name, len);
+	auto_free char *name = strndup(entry, name_len);
 
-	return !copy || env_name_is_loader(copy);
+	return name ? policy_check_variable(policy, name, entry + name_len + 1, err) : fail_memory(err);
 }
 
 /* What an image says lies under everything that the policy and the caller say, and never over what is the box's own. */
@@ -295,9 +297,8 @@ int plan_add_env(struct cordon_plan *plan, const struct cordon_policy *policy, c
 
 		if (!eq || eq == *e)
 			return cordon_fail(err, CORDON_INVALID, 0, "environment entry '%s' is not NAME=VALUE", *e);
-		if (policy->is_narrowed && caller_may_not_set(*e, (size_t)(eq - *e)))
-			return cordon_fail(err, CORDON_DENIED, 0,
-					   "environment entry '%s': a caller may not set the loader's variables", *e);
+		if (policy->is_narrowed && check_callers(policy, *e, (size_t)(eq - *e), err) < 0)
+			return -1;
 		if (set_env(plan, *e, (size_t)(eq - *e), eq + 1, err) < 0)
 			return -1;
 	}

@@ -88,29 +88,38 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Walks from fd (taken) up to the root; true when an ancestor or fd itself is `st`. */
-static bool reaches(int fd, const struct stat *st)
+/* What cannot be looked at for this is not taken for allowed. */
+static bool has_run_out(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
+static int fail_look(const struct check *c, int errnum, const char *path)
+{
+	return cordon_fail(c->err, CORDON_SYSTEM, errnum, "look at '%s'", path);
+}
+
+/* Walks from fd (taken; -1: errno says why) up to the root: 1 when an ancestor or fd itself is `st`, 0, or -errno. */
+static int reaches(int fd, const struct stat *st)
 {
 	auto_close int at = fd;
 	struct stat here, last = { 0 };
 
-	for (int depth = 0; depth < 256; depth++) {
+	for (int depth = 0; at >= 0 && depth < 256; depth++) {
 		int up;
 
 		if (fstat(at, &here) < 0)
-			return false;
+			return 0;
 		if (same_inode(&here, st))
-			return true;
-		if (same_inode(&here, &last) || (depth > 0 && !S_ISDIR(here.st_mode)))
-			return false;
+			return 1;
+		if (!S_ISDIR(here.st_mode) || same_inode(&here, &last))
+			return 0;
 		last = here;
-		up = S_ISDIR(here.st_mode) ? openat(at, "..", O_PATH | O_CLOEXEC) : -1;
-		if (up < 0)
-			return false;
+		up = openat(at, "..", O_PATH | O_CLOEXEC);
 		fd_close(&at);
 		at = up;
 	}
-	return false;
+	return at < 0 && has_run_out(errno) ? -errno : 0;
 }
 
 /* The directory that holds fd, for things that are not directories themselves. */
@@ -153,6 +162,8 @@ static int check_missing(const struct check *c, const char *forbidden)
 	auto_close int fd = parent_of(forbidden);
 	char real[4096];
 
+	if (fd < 0 && has_run_out(errno))
+		return fail_look(c, errno, forbidden);
 	if (fd < 0 || fd_real_path(fd, real, sizeof(real)) < 0)
 		return 0;
 	return check_place(c, fd, real, path_name(forbidden), forbidden);
@@ -164,12 +175,13 @@ static int check_path(const struct check *c, const char *forbidden)
 	auto_close int fd = -1;
 	char real[4096];
 	struct stat st;
+	int r = 0;
 
 	if (path_is_within(c->path, forbidden) || path_is_within(forbidden, c->path))
 		return refuse(c, forbidden);
 	fd = open(forbidden, O_PATH | O_CLOEXEC);
-	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
-		return cordon_fail(c->err, CORDON_SYSTEM, errno, "look at '%s'", forbidden);
+	if (fd < 0 && has_run_out(errno))
+		return fail_look(c, errno, forbidden);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return check_missing(c, forbidden);
 	if (fd_real_path(fd, real, sizeof(real)) == 0) {
@@ -181,11 +193,13 @@ static int check_path(const struct check *c, const char *forbidden)
 	/* Inside it? Only a directory can be an ancestor; a file is compared as itself. */
 	if (same_inode(&st, &c->st))
 		return refuse(c, forbidden);
-	if (S_ISDIR(st.st_mode) && reaches(S_ISDIR(c->st.st_mode) ? dup(c->fd) : parent_of(c->path), &st))
-		return refuse(c, forbidden);
-	if (S_ISDIR(c->st.st_mode) && reaches(S_ISDIR(st.st_mode) ? STEAL_FD(fd) : parent_of(forbidden), &c->st))
-		return refuse(c, forbidden);
-	return 0;
+	if (S_ISDIR(st.st_mode))
+		r = reaches(S_ISDIR(c->st.st_mode) ? fcntl(c->fd, F_DUPFD_CLOEXEC, 0) : parent_of(c->path), &st);
+	if (r == 0 && S_ISDIR(c->st.st_mode))
+		r = reaches(S_ISDIR(st.st_mode) ? STEAL_FD(fd) : parent_of(forbidden), &c->st);
+	if (r < 0)
+		return fail_look(c, -r, forbidden);
+	return r ? refuse(c, forbidden) : 0;
 }
 
 static int check_home(const struct check *c, const char *home)
@@ -223,13 +237,16 @@ static int check_etc(const struct check *c)
 {
 	DIR *d = opendir("/etc");
 	struct dirent *e;
-	int status = 0;
+	int status = !d && has_run_out(errno) ? fail_look(c, errno, "/etc") : 0;
 
 	while (d && status == 0 && (e = readdir(d)))
 		for (const char *const *name = etc_names; status == 0 && *name; name++) {
-			auto_free char *path = str_starts(e->d_name, *name) ? str_printf("/etc/%s", e->d_name) : NULL;
+			auto_free char *path = NULL;
 
-			status = path ? check_path(c, path) : 0;
+			if (!str_starts(e->d_name, *name))
+				continue;
+			path = str_printf("/etc/%s", e->d_name);
+			status = path ? check_path(c, path) : fail_memory(c->err);
 		}
 	if (d)
 		closedir(d);
@@ -241,9 +258,10 @@ static int check_accounts(const struct check *c)
 {
 	auto_free char *text = NULL;
 	char *line, *save = NULL;
+	ssize_t n = fd_load_at(AT_FDCWD, "/etc/passwd", 16 << 20, &text);
 
-	if (fd_load_at(AT_FDCWD, "/etc/passwd", 16 << 20, &text) < 0)
-		return 0;
+	if (n < 0)
+		return has_run_out((int)-n) ? fail_look(c, (int)-n, "/etc/passwd") : 0;
 	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *field[7] = { 0 }, *at = line;
 		unsigned long uid;

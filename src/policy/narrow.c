@@ -118,7 +118,7 @@ static int narrow_more(struct cordon_policy *to, const struct cordon_policy *req
 	return add_origin(v, &request->values[id], err);
 }
 
-static int check_variable(const struct cordon_policy *policy, const char *name, const char *value,
+int policy_check_variable(const struct cordon_policy *policy, const char *name, const char *value,
 			  struct cordon_error *err)
 {
 	const struct strv *has = policy_list(policy, OPT_ENV);
@@ -142,7 +142,7 @@ static int narrow_env(struct cordon_policy *to, const struct cordon_policy *poli
 	struct source at = { .origin = request->values[OPT_ENV].origin, .key = options[OPT_ENV].key };
 
 	for (size_t i = 0; i + 2 <= asked->n; i += 2)
-		if (check_variable(policy, asked->v[i], asked->v[i + 1], err) < 0)
+		if (policy_check_variable(policy, asked->v[i], asked->v[i + 1], err) < 0)
 			return -1;
 	for (size_t i = 0; i + 2 <= asked->n; i += 2)
 		if (value_add_pair(v, OPT_ENV, asked->v[i], asked->v[i + 1], &at, err) < 0)

@@ -117,6 +117,10 @@ const char *option_number_text(const struct option *o, uint64_t num, char *buf, 
 bool env_name_is_valid(const char *name, size_t len);
 /* A variable that makes the loader run other code in every program (LD_*, GLIBC_TUNABLES, GCONV_PATH): not for requests. */
 bool env_name_is_loader(const char *name);
+/* Whether a caller may set it over this policy, by a request or with a job: CORDON_DENIED where it is the loader's, the policy's own with another value, or
+ * PATH beside process.commands. */
+int policy_check_variable(const struct cordon_policy *policy, const char *name, const char *value,
+			  struct cordon_error *err);
 
 /* What process.refuse_patterns means while it is unset; NULL-terminated. */
 extern const char *const refuse_builtin[];

@@ -106,6 +106,18 @@ if box --storage disk -- sh -c 'echo x >"$HOME/x"' >/dev/null 2>&1; then
 	else
 		expect "a file without a name counts" status=resource_exceeded limit=disk
 	fi
+	# However deep down in the tree of processes it is held.
+	deep='[ "$1" = 0 ] && exec sh -c "$3" "$2"; sh -c "$0" "$0" $(($1 - 1)) "$2" "$3"; exit $?'
+	result --storage disk --memory 2G --pids 200 --disk 60M --tmp 48M --file-size 1G -- sh -c "$deep" "$deep" 80 200M "$unnamed"
+	if [ "$ME" = user ] && [ -n "$ENGINE" ]; then
+		skip "eighty processes deep" "in a box of another engine nobody looks (docs/THREAT-MODEL.md)"
+	elif [ "$ME" = root ]; then
+		expect "eighty processes deep, too" exit_code=5 'stderr=~No space left'
+	else
+		expect "eighty processes deep, too" status=resource_exceeded limit=disk
+	fi
+	result --storage disk --memory 2G --pids 200 --disk 60M --tmp 48M --file-size 1G -- sh -c "$deep" "$deep" 80 4M "$unnamed"
+	expect "control: a small one fits there as well" status=success
 	result --storage disk --memory 64M --disk 60M --tmp 48M --file-size 1G -- sh -c "$unnamed" 4M
 	expect "control: a small one fits" status=success
 	# A directory that its owner alone cannot list: what is in it counts, or it counts as too much.

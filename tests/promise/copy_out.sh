@@ -17,6 +17,9 @@ is "$(cat "$WORK/o/f") $(ls "$WORK/o")" "hello f" "arrives, and nothing else"
 ok "a tree" run "t:$WORK/o/t" 'mkdir -p t/sub; echo a >t/a; echo b >t/sub/b'
 is "$(cat "$WORK/o/t/a" "$WORK/o/t/sub/b" | xargs)" "a b" "arrives"
 is "$(stat -c %u "$WORK/o/f" "$WORK/o/t/sub/b" | sort -u)" "$(id -u)" "and is the caller's"
+ok "a tree that may not be written" run "w:$WORK/o/w" 'mkdir -p w/sub; echo a >w/a; echo b >w/sub/b; chmod 555 w/sub w'
+is "$(cat "$WORK/o/w/a" "$WORK/o/w/sub/b" | xargs) $(stat -c %a "$WORK/o/w" "$WORK/o/w/sub" | xargs)" "a b 555 555" "arrives as it was"
+chmod 755 "$WORK/o/w" "$WORK/o/w/sub"
 ok "it replaces a file" run "f:$WORK/o/f" 'echo again >f'
 is "$(cat "$WORK/o/f")" again "whole"
 ok "a non-zero exit does not matter" run "f:$WORK/o/f2" 'echo x >f; exit 0'
@@ -139,7 +142,9 @@ is "$(left)" 0 "nothing half-written is left"
 mkdir "$WORK/swept"
 boot=$(cut -c 1-8 /proc/sys/kernel/random/boot_id)
 touch "$WORK/swept/.cordon-out-0-cordon-4194303-1-$boot" "$WORK/swept/.cordon-out-cordon-4194303-1-00000000" "$WORK/swept/.cordon-out-7-cordon-$$-999999999999-$boot" \
-	"$WORK/swept/.cordon-out-notes"
+	"$WORK/swept/.cordon-out-notes" "$WORK/swept/.cordon-out-8-cordon-4194303-1-00000000-effffffc"
+touch -d '2 hours ago' "$WORK/swept/.cordon-out-cordon-4194303-1-00000000"
 box --out "x:$WORK/swept/x" -- sh -c 'echo x >x' >/dev/null 2>&1
-is "$(ls -A "$WORK/swept" | paste -sd' ')" ".cordon-out-7-cordon-$$-999999999999-$boot .cordon-out-notes x" "what dead callers left is removed, and nothing else"
+is "$(ls -A "$WORK/swept" | paste -sd' ')" ".cordon-out-7-cordon-$$-999999999999-$boot .cordon-out-8-cordon-4194303-1-00000000-effffffc .cordon-out-notes x" \
+	"what dead callers left is removed, and nothing else: not what another machine may be at work on"
 done_testing

@@ -2,6 +2,7 @@
 #include "base/owner.h"
 #include "tap.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -29,6 +30,23 @@ static pid_t child(void)
 	return pid;
 }
 
+/* What somebody in another pid namespace takes the name for: 0 or 1; -1 where there can be none. */
+static int judged_elsewhere(const char *name)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		pid_t inner = unshare(CLONE_NEWPID) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) < 0 ? -1 : fork();
+		/* Its own /proc tells it apart; without one its number in this one does not exist. */
+		if (inner == 0)
+			_exit(owner_is_orphan(name));
+		_exit(inner > 0 && waitpid(inner, &status, 0) == inner && WIFEXITED(status) ? WEXITSTATUS(status) : 2);
+	}
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) < 2 ? WEXITSTATUS(status)
+											       : -1;
+}
+
 int main(void)
 {
 	const struct timespec start = { .tv_nsec = 100000000 }, old = { .tv_sec = 5, .tv_nsec = 200000000 };
@@ -48,6 +66,14 @@ int main(void)
 	ok(owner_is_orphan(gone), "that of a process that is gone is one");
 	ok(owner_is_orphan("cordon-1-1-00000000"), "and of another boot, whoever has the number");
 	ok(!owner_is_orphan("cordon-x") && !owner_is_orphan("other"), "what is no owner's name is not");
+	ok(!owner_is_orphan("cordon-1-1-0000000g") && !owner_is_orphan("cordon-1-1-00000000-") &&
+		   !owner_is_orphan("cordon-1-1-00000000-1x"),
+	   "nor what only begins like one");
+	if (judged_elsewhere(own) < 0)
+		skip("no pid namespaces here");
+	else
+		is_num(judged_elsewhere(own), 0,
+		       "whose number means nothing in another pid namespace is no orphan there");
 	nanosleep(&old, NULL); /* until then, who has the number is not looked at */
 	ok(owner_is_orphan(dead), "who is dead and nobody waits for owns nothing");
 	ok(!owner_is_orphan(living), "control: who lives does");
