@@ -100,6 +100,8 @@ static int drop(struct inside *in)
 
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
+	for (size_t i = 0; i < in->source_count; i++)
+		fd_close(&in->sources[i]);
 	fd_close(&in->tty_slave);
 	fd_close(&in->capture);
 	fd_close(&in->wanted);
