@@ -113,7 +113,7 @@ if [ $me = root ]; then
 	# shellcheck disable=SC2016 # for the inner shell
 	runner user-image sh -c 'cp -u "$0" build/test/ 2>/dev/null; exec "$@"' "$top/build/test/debian-image.tar" "${as_user[@]}" CORDON_LEVEL=container
 	mapfile -t list < <(files promise limits life programs egress engine)
-	queue user user "${list[@]}" tests/fault/fail.sh tests/fault/lives.sh
+	queue user user "${list[@]}" tests/fault/fail.sh tests/fault/lives.sh tests/fault/told.sh
 	mapfile -t list < <(files image) # root's have made what takes long
 	queue user user-image "${list[@]}"
 	mapfile -t list < <(files promise limits life programs)
