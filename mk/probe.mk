@@ -14,9 +14,21 @@ build/test/inner: tests/engine/inner.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@
 
-# Of the library of this variant, so that it is linked each time: a program that uses it, for tests/life/living.sh.
-.PHONY: build/test/living
-probe: build/test/living
+# For tests/fault: who lets calls fail, who tells its world, and what takes calls past valgrind.
+probe: build/test/inject build/test/world build/test/through.so
+build/test/inject build/test/world: build/test/%: tests/fault/%.c tests/fault/through.h src/os/syscalls.def
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g -Wall -Wextra -Werror -Isrc -static $< -o $@
+build/test/through.so: tests/fault/through.c tests/fault/through.h
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g -Wall -Wextra -Werror -fPIC -shared $< -o $@
+
+# Of the library of this variant, so that they are linked each time: programs that use it, for tests/life/living.sh and tests/fault/lives.sh.
+.PHONY: build/test/living build/test/lives
+probe: build/test/living build/test/lives
+build/test/lives: tests/fault/lives.c $(B)/libcordon.a
+	@mkdir -p $(@D)
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/lives.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@
 build/test/living: tests/life/living.c $(B)/libcordon.a
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/living.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@

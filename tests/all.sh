@@ -65,7 +65,7 @@ queue() { # LABEL RUNNER FILE…
 }
 # What takes ten seconds and more as whoever calls, which is the first pass: the longest first.
 long=(fuzz/replay engine/network engine/gone engine/docker engine/network_user fault/fail-files engine/living_runsc engine/user engine/runsc
-	engine/podman engine/pause image/debian fault/memory engine/living life/pause fault/fail fault/kill engine/restart engine/living_podman engine/killed engine/maker
+	engine/podman engine/pause image/debian fault/memory fault/valgrind engine/living life/pause fault/fail fault/kill fault/lives engine/restart engine/living_podman engine/killed engine/maker
 	engine/pull engine/driver engine/fake engine/living_docker engine/crun engine/runc engine/tty_daemons engine/volumes image/build_docker image/build_podman
 	egress/clients egress/relay promise/protect promise/swap limits/disk life/deadline limits/time life/living api/install engine/platform engine/hostile image/hostile)
 in_order() {
@@ -83,7 +83,7 @@ mapfile -t list < <(files promise limits life cli programs egress engine fault a
 queue $me here "${list[@]}"
 # Root's payloads at process level have no writable mounts, so that programs and limits are looked at as a user.
 if [ $me = root ]; then mapfile -t list < <(files promise); else mapfile -t list < <(files promise limits life programs); fi
-queue "$me, process" process "${list[@]}"
+queue "$me, process" process "${list[@]}" tests/fault/fail.sh
 
 # ---- as an ordinary user ----
 # Without privilege and without user namespaces, in a namespace of its own, so that the host's setting stays as it is.
@@ -113,11 +113,11 @@ if [ $me = root ]; then
 	# shellcheck disable=SC2016 # for the inner shell
 	runner user-image sh -c 'cp -u "$0" build/test/ 2>/dev/null; exec "$@"' "$top/build/test/debian-image.tar" "${as_user[@]}" CORDON_LEVEL=container
 	mapfile -t list < <(files promise limits life programs egress engine)
-	queue user user "${list[@]}"
+	queue user user "${list[@]}" tests/fault/fail.sh tests/fault/lives.sh tests/fault/told.sh
 	mapfile -t list < <(files image) # root's have made what takes long
 	queue user user-image "${list[@]}"
 	mapfile -t list < <(files promise limits life programs)
-	queue "user, process" user-process "${list[@]}"
+	queue "user, process" user-process "${list[@]}" tests/fault/fail.sh
 else
 	count skipped "as root" "make test was not called by root"
 fi

@@ -68,6 +68,8 @@ static bool take_output(struct front *f, enum cordon_stream id)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
+	if (n < 0 && !(errno == EIO && f->tty >= 0)) /* a terminal's end */
+		f->read_error = errno;
 	if (n <= 0) {
 		fd_close(&s->fd);
 		return false;
@@ -420,6 +422,11 @@ int front_result(struct front *f, struct cordon_result **ret_result, struct cord
 	}
 	if (f->report.error.code == CORDON_OK && f->collect_error.code != CORDON_OK)
 		f->report.error = f->collect_error;
+	if (f->report.error.code == CORDON_OK && f->read_error) { /* what is missing may be all that it said */
+		f->report.failed = true;
+		cordon_fail(&f->report.error, CORDON_SYSTEM, f->read_error, "read the payload's output");
+		(void)fail_step(&f->report.error, "front");
+	}
 	if (!f->report.started && f->report.error.code != CORDON_OK && f->report.error.code != CORDON_NOT_FOUND &&
 	    f->report.error.code != CORDON_NOT_EXECUTABLE && f->report.error.code != CORDON_DENIED) {
 		if (err)

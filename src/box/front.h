@@ -35,6 +35,7 @@ struct front {
 	char *owner;    /* OWNER_NAME_MAX, shared with the keeper; empty until it has a name */
 	bool collected; /* LINK_COLLECTED has come */
 	int link_error; /* errno of the link to the keeper, or 0 */
+	int read_error; /* the same of the payload's output */
 	bool ended, end_waits, reported,
 		refused; /* end_waits: no room for LINK_END yet; refused: the caller wants no more output */
 	enum link_reason end_reason;

@@ -100,6 +100,8 @@ static int drop(struct inside *in)
 
 	for (int i = 0; i < 3; i++)
 		fd_close(&in->stdio[i]);
+	for (size_t i = 0; i < in->source_count; i++)
+		fd_close(&in->sources[i]);
 	fd_close(&in->tty_slave);
 	fd_close(&in->capture);
 	fd_close(&in->wanted);
@@ -126,9 +128,14 @@ static void reap(struct init *init, int flags)
 	int status;
 	pid_t pid;
 
-	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno == EINTR)) {
-		if (pid < 0)
+	while ((pid = wait4(-1, &status, flags, &usage)) > 0 || (pid < 0 && errno != ECHILD)) {
+		if (pid < 0 && errno == EINTR)
 			continue;
+		if (pid < 0) { /* else the payload's end would never be heard of */
+			cordon_fail(init->in->err, CORDON_SYSTEM, errno, "wait for the payload");
+			(void)fail_step(init->in->err, "init");
+			give_up(init->in, 1);
+		}
 		init->cpu_us += time_us(usage.ru_utime) + time_us(usage.ru_stime);
 		if ((uint64_t)usage.ru_maxrss * 1024 > init->maxrss_bytes)
 			init->maxrss_bytes = (uint64_t)usage.ru_maxrss * 1024;
@@ -187,7 +194,8 @@ static void report_exit(struct init *init)
 		for (size_t i = 0; i < init->in->plan->private_count; i++)
 			look_at_disk(init->in->plan->privates[i].dest, &m.exit);
 	}
-	(void)link_send(init->in->link, &m, -1);
+	if (link_send(init->in->link, &m, -1) < 0)
+		_exit(1); /* our end is heard of in any case */
 	if (!init->in->plan->out_count && init->in->plan->level == LEVEL_CONTAINER && !init->in->plan->lives)
 		_exit(0); /* nothing is left to do here: let the namespaces go while the keeper counts */
 }
@@ -244,7 +252,8 @@ static void open_box(struct init *init)
 
 	reap(init, 0);
 	init->reported = true;
-	(void)link_send(init->in->link, &m, -1);
+	if (link_send(init->in->link, &m, -1) < 0)
+		_exit(1);
 }
 
 /* ---- serving ---- */

@@ -20,6 +20,8 @@ struct inside {
 	int stdio[3];                      /* the payload's pipes; unused with a terminal */
 	int tty_slave;                     /* -1: none; the child gets it at the gate */
 	const int *prepared, *prepared_in; /* see box/root.h */
+	int *sources; /* fds of the host's that only building the root needs; NULL: none that init has to give up */
+	size_t source_count;
 	int image;                         /* see box/root.h */
 	int scratch;
 	const char *scratch_path;

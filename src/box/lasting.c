@@ -13,17 +13,20 @@
 
 enum { SWEEP_MS = 10000 };
 
-void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch)
+int lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch)
 {
+	int scratch = 0, placeholders = 0, group = 0;
+
 	/* The opposite order of making them. */
 	if ((plan->storage != PLAN_STORAGE_MEMORY || plan->level == LEVEL_PROCESS) && !keep_scratch)
-		scratch_undo(plan->scratch_dir, owner);
+		scratch = scratch_undo(plan->scratch_dir, owner);
 	if (plan->protect_count)
-		placeholder_undo(plan->state_dir, owner);
+		placeholders = placeholder_undo(plan->state_dir, owner);
 	if (!plan->engine->makes_root)
 		shelf_undo(plan->state_dir, owner);
 	if (plan->layers & LAYER_BIT(CGROUP))
-		(void)cgroup_destroy_named(&plan->cgroup, owner);
+		group = cgroup_destroy_named(&plan->cgroup, owner);
+	return scratch < 0 ? scratch : placeholders < 0 ? placeholders : group;
 }
 
 void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char *state_dir, const char *scratch_dir)

@@ -8,8 +8,8 @@
 
 #include "plan/plan.h"
 
-/* keep_scratch: job.keep. */
-void lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch);
+/* keep_scratch: job.keep. 0, or why something is still there: it may be tried again. */
+int lasting_undo(const struct cordon_plan *plan, const char *owner, bool keep_scratch);
 /* Orphans of earlier boxes. `living`: how many cgroups are known to be in use. */
 void lasting_sweep(const struct cgroup_host *cgroup, unsigned living, const char *state_dir, const char *scratch_dir);
 

@@ -272,7 +272,7 @@ static bool remove_one(const struct store *s, const char *owner, char *line, str
 }
 
 /* The last first: a placeholder may lie in another one. */
-static void undo_locked(const struct store *s, const char *owner)
+static int undo_locked(const struct store *s, const char *owner)
 {
 	auto_free char *text = NULL;
 	ssize_t n = fd_load_at(s->dir, owner, RECORD_MAX, &text);
@@ -280,7 +280,7 @@ static void undo_locked(const struct store *s, const char *owner)
 	bool gone = true;
 
 	if (n < 0)
-		return;
+		return n == -ENOENT ? 0 : (int)n;
 	while (n > 0) {
 		char *end = text + n, *line;
 
@@ -292,17 +292,20 @@ static void undo_locked(const struct store *s, const char *owner)
 		n = line - text;
 	}
 	strv_done(&known);
-	if (gone)
-		(void)unlinkat(s->dir, owner, 0);
+	if (!gone)
+		return -EAGAIN;
+	return unlinkat(s->dir, owner, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-void placeholder_undo(const char *state_dir, const char *owner)
+int placeholder_undo(const char *state_dir, const char *owner)
 {
 	struct store s;
+	int r = store_open(&s, state_dir, false);
 
-	if (store_open(&s, state_dir, false) == 0)
-		undo_locked(&s, owner);
+	if (r == 0)
+		r = undo_locked(&s, owner);
 	store_close(&s);
+	return r == -ENOENT ? 0 : r; /* nobody ever made one */
 }
 
 void placeholder_sweep(const char *state_dir)
@@ -317,6 +320,6 @@ void placeholder_sweep(const char *state_dir)
 	}
 	while ((e = readdir(d)))
 		if (owner_is_orphan(e->d_name))
-			placeholder_undo(state_dir, e->d_name);
+			(void)placeholder_undo(state_dir, e->d_name);
 	closedir(d);
 }

@@ -9,7 +9,7 @@
 #include "plan/plan.h"
 
 int placeholder_make(const struct cordon_plan *plan, const char *owner, struct cordon_error *err);
-void placeholder_undo(const char *state_dir, const char *owner);
+int placeholder_undo(const char *state_dir, const char *owner);
 void placeholder_sweep(const char *state_dir);
 
 #endif

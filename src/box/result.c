@@ -191,9 +191,11 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 	if (p->error.code != CORDON_OK) {
 		r->error = p->error;
 		out->error = &r->error;
-		/* What nobody saw the end of has not failed by itself, nor what was ended because we had. */
-		if (!p->started || p->failed || strcmp(p->error.step, "exec") == 0 ||
-		    strcmp(p->error.step, "init") == 0 || (!p->has_exit && out->status == CORDON_ERROR)) {
+		/* What nobody saw the end of has not failed by itself, nor what was ended because we had, nor what was told to be started and
+		 * came no further. */
+		if (!p->started || p->failed || strcmp(p->error.step, "started") == 0 ||
+		    strcmp(p->error.step, "exec") == 0 || strcmp(p->error.step, "init") == 0 ||
+		    (!p->has_exit && out->status == CORDON_ERROR)) {
 			out->status = status_of_error(p->error.code);
 			out->exit_code = -1;
 			out->signal = 0;

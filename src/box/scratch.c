@@ -114,7 +114,8 @@ static int replace(char **slot, const char *from, const char *to)
 	text = str_printf("%.*s%s%s", (int)(at - *slot), *slot, to, at + strlen(from));
 	if (!text)
 		return -ENOMEM;
-	*slot = text; /* the keeper's own copy of the plan; it ends with the keeper */
+	free(*slot); /* the keeper's own copy of the plan */
+	*slot = text;
 	return 0;
 }
 
@@ -163,12 +164,13 @@ int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p
 	return !p->work || rename_home(plan, p->work) < 0 ? fail_memory(err) : 0;
 }
 
-void scratch_undo(const char *scratch_dir, const char *owner)
+int scratch_undo(const char *scratch_dir, const char *owner)
 {
 	auto_close int dir = open_base(scratch_dir);
 
-	if (dir >= 0)
-		(void)remove_tree(dir, owner);
+	if (dir == -ENOENT)
+		return 0;
+	return dir < 0 ? dir : remove_tree(dir, owner);
 }
 
 char *scratch_keep(const char *scratch_dir, const char *owner)

@@ -5,7 +5,7 @@
 #include "box/prepare.h"
 
 int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p, struct cordon_error *err);
-void scratch_undo(const char *scratch_dir, const char *owner);
+int scratch_undo(const char *scratch_dir, const char *owner);
 /* Takes it away from the sweep; its new path (malloc'd), or NULL where there is none. */
 char *scratch_keep(const char *scratch_dir, const char *owner);
 void scratch_sweep(const char *scratch_dir);

@@ -197,6 +197,7 @@ int cli_front(const struct cli_job *job, const struct cli_request *request)
 		return cli_fail(&err, request->json);
 	if (pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0) {
 		cordon_fail(&err, CORDON_SYSTEM, errno, "pipe");
+		(void)fail_step(&err, "front");
 		return cli_fail(&err, request->json);
 	}
 	io.control_fd = control[0];

@@ -576,7 +576,7 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 			    .wall_time_ms = plan->limits.wall_time_ms,
 			    .out_count = (uint32_t)plan->out_count,
 			    .runs = true };
-	int begun = begin(plan, fds, &k.report.error);
+	int begun = begin(plan, fds, &k.report.error), undone = 0;
 
 	forget_secrets(&plan->network.config);
 	if (begun == 0)
@@ -584,9 +584,9 @@ _Noreturn void keeper_main(struct cordon_plan *plan, const struct keeper_fds *fd
 	k.ops->destroy(&k);
 	prepare_done(&k.prepared);
 	if (k.owner[0])
-		lasting_undo(plan, k.owner, plan->keep);
+		undone = lasting_undo(plan, k.owner, plan->keep);
 	egress_end(&k.egress);
 	if (!k.has_told)
 		report(&k);
-	_exit(0);
+	_exit(undone < 0); /* the front tries once more */
 }

@@ -109,7 +109,7 @@ int cordon_box_open(struct cordon_box **ret_box, const struct cordon_plan *plan,
 		if (!box->spawned.owner)
 			(void)fail_memory(err);
 		box_free(box);
-		return -1;
+		return fail_step(err, "front");
 	}
 	if (box_await(box, err) < 0) {
 		cordon_box_close(box);
@@ -141,10 +141,10 @@ void cordon_box_close(struct cordon_box *box)
 static int fail_gone(struct cordon_box *box, struct cordon_error *err)
 {
 	if (box->why.code == CORDON_OK)
-		return cordon_fail(err, CORDON_SYSTEM, 0, "the box has ended");
-	if (err)
+		(void)cordon_fail(err, CORDON_SYSTEM, 0, "the box has ended");
+	else if (err)
 		*err = box->why;
-	return -1;
+	return fail_step(err, "keeper");
 }
 
 /* One at a time, and none while it is paused. */
@@ -201,6 +201,7 @@ static void note_gone(struct cordon_box *box, const struct front *f)
 	box->why = f->gone;
 	if (f->reported) {
 		cordon_fail(&box->why, CORDON_SYSTEM, 0, "the box has ended with an earlier job");
+		(void)fail_step(&box->why, "keeper");
 		(void)fail_hint(&box->why, "that one's result says how; open another box");
 	}
 	if (box->why.code == CORDON_OK) {
@@ -258,7 +259,7 @@ static int box_job(struct cordon_box *box, const struct cordon_job *job, const s
 		front_done(f);
 	free(f);
 	plan_job_free(plan);
-	return r;
+	return r < 0 ? fail_step(err, "front") : r;
 }
 
 int cordon_box_exec(struct cordon_box *box, const struct cordon_job *job, const struct cordon_io *io,

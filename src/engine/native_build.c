@@ -117,6 +117,28 @@ static void wipe_environment(void)
 	environ = NULL;
 }
 
+/* What init builds the root from, and has no use for then: behind each lies more of the host than the box is given. */
+static int list_sources(const struct keeper *k, struct inside *in)
+{
+	const struct cordon_plan *p = k->plan;
+
+	if (p->level != LEVEL_CONTAINER)
+		return 0;
+	in->sources = calloc(2 * (p->mount_count + p->in_count) + 1, sizeof(*in->sources));
+	if (!in->sources)
+		return -1;
+	for (size_t i = 0; i < p->mount_count; i++)
+		in->sources[in->source_count++] = p->mounts[i].fd;
+	for (size_t i = 0; i < p->in_count; i++)
+		in->sources[in->source_count++] = p->ins[i].fd;
+	for (size_t i = 0; i < k->prepared.mount_count; i++)
+		in->sources[in->source_count++] = k->prepared.mounts[i];
+	for (size_t i = 0; i < k->prepared.in_count; i++)
+		in->sources[in->source_count++] = k->prepared.ins[i];
+	in->sources[in->source_count++] = p->root_fd;
+	return 0;
+}
+
 static _Noreturn void become_init(struct native *n, int link)
 {
 	struct cordon_error err = { 0 };
@@ -161,6 +183,9 @@ static _Noreturn void become_init(struct native *n, int link)
 	fd_close(&n->k->egress.theirs);
 	fd_close(&n->k->egress.certificates);
 	fd_close(&n->k->egress.config);
+	fd_close(&n->k->prepared.guard.fd);
+	if (list_sources(n->k, &in) < 0)
+		_exit(1);
 	if (n->k->plan->network.config.secret_count)
 		wipe_environment();
 	init_main(&in);

@@ -99,7 +99,7 @@ int cordon_run(const struct cordon_plan *plan, const struct cordon_io *io, struc
 	traffic_done(&run->traffic);
 	spawn_done(&run->keeper);
 	free(run);
-	return r;
+	return r < 0 ? fail_step(err, "front") : r;
 }
 
 const char *cordon_version(void)

@@ -46,7 +46,7 @@ void spawn_wait(struct spawned *s, const struct cordon_plan *plan, bool reported
 	while (gone < 0 && errno == EINTR);
 	/* Where the caller ignores SIGCHLD, or has waited for it, nobody knows: what is gone already is left out. */
 	if (s->owner[0] && (!reported || gone < 0 || status != 0))
-		lasting_undo(plan, s->owner, reported && plan->keep);
+		(void)lasting_undo(plan, s->owner, reported && plan->keep);
 }
 
 void spawn_done(struct spawned *s)

@@ -10,14 +10,16 @@
 
 int caps_bound(uint64_t keep)
 {
-	/* EINVAL ends the walk: the kernel's last capability is behind us. */
+	/* EINVAL ends the walk, if the kernel's last capability is behind us: it knows nothing of this one either way. */
 	for (int cap = 0; cap < 64; cap++) {
 		if (keep & (1ULL << cap))
 			continue;
 		if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-			if (errno == EINVAL)
+			int why = errno;
+
+			if (why == EINVAL && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0)
 				break;
-			return -errno;
+			return -why;
 		}
 	}
 	return 0;

@@ -27,6 +27,8 @@
 #define SECCOMP_IOCTL_NOTIF_ID_VALID_WRONG_DIR SECCOMP_IOR(2, __u64) /* the only spelling before Linux 5.8 */
 #endif
 
+enum { ANSWER_TRIES = 100 };
+
 static const struct seccomp_row rows[] = {
 #define SYSCALL SECCOMP_ROW
 #include "os/syscalls.def"
@@ -194,15 +196,20 @@ int seccomp_receive(int listener, struct seccomp_event *ret_event)
 	return 0;
 }
 
+/* Whoever asked waits until it is answered, so that one that is interrupted on its way (the kernel takes a lock) is given again; but for one
+ * that nobody waits for any more, or that was given. */
 static int answer(int listener, uint64_t id, int error, uint32_t flags)
 {
 	union {
 		struct seccomp_notif_resp resp;
 		char room[512];
 	} u = { .room = { 0 } };
+	int r = -EINTR;
 
 	u.resp = (struct seccomp_notif_resp){ .id = id, .error = error, .flags = flags };
-	return ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp) < 0 ? -errno : 0;
+	for (int i = 0; i < ANSWER_TRIES && r < 0 && r != -ENOENT && r != -EINPROGRESS; i++)
+		r = ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &u.resp) < 0 ? -errno : 0;
+	return r;
 }
 
 int seccomp_refuse(int listener, uint64_t id, int errnum)

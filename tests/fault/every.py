@@ -5,10 +5,12 @@
 
 fail: each call of the front, the keeper, init and the payload's child is made to fail. Either the run is refused with a reason, or
       the payload's world is exactly what it is without the failure: the same rights, mounts, namespaces, limits, descriptors.
+      Controls: calls that are told to have been made and were not, and what is noticed of them.
 kill: at each call one or two of the processes are killed. Nothing may be left: no process, no cgroup, no mount, no file.
 
 "@" in a flag is the number of the worker, so that runs at the same time need not share a directory. Unless CORDON_FULL=1 the calls are sampled
 (CORDON_SAMPLE of each kind in each process), and at each of them only some of those who can be killed are (CORDON_EACH): in turn.
+LIVES is a program that has two jobs in one box that lives, instead of a run of its own for each.
 """
 import concurrent.futures
 import errno
@@ -18,6 +20,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 
 CORDON = os.environ["CORDON"]
@@ -26,7 +29,11 @@ SAMPLE = int(os.environ.get("CORDON_SAMPLE", "3"))
 EACH = int(os.environ.get("CORDON_EACH", "100"))
 MODE, INJECT, WORLD, WORK, *FLAGS = sys.argv[1:]
 HOST = [os.readlink(f"/proc/self/ns/{n}") for n in ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")]
-COMMAND = [CORDON, "run", "--json", "--timeout", "10s", *FLAGS, "--ro", f"{WORLD}:/opt/world", "--", "/opt/world", *HOST]
+LEVEL = os.environ["LEVEL"]
+LIVES = os.environ.get("LIVES")
+SEEN, INSIDE = (WORLD, WORLD) if LEVEL == "process" else (f"{WORLD}:/opt/world", "/opt/world")
+COMMAND = [LIVES, SEEN, INSIDE, *HOST] if LIVES else \
+          [CORDON, "run", "--json", "--timeout", "10s", *FLAGS, "--ro", SEEN, "--", INSIDE, *HOST]
 JOBS = int(os.environ.get("CORDON_JOBS", "2"))
 WHO = [w.split("+") for w in os.environ.get("CORDON_WHO", "self 0.1 0 0.1+0 0.1+init 0.1+init+0").split()]
 # A call of these cannot fail in a way that means anything, or never comes back.
@@ -39,6 +46,12 @@ HARMLESS = [re.compile(x) for x in (
     r"[-+](cgroup : |group unified|cgroup :cpuacct|group cpuacct)",
     r"[-+](cgroup :(blkio|cpu)\b|group (blkio|cpu)\b|limit (blkio|cpu))",  # v1: rates and the CPU share come once a run has lasted a moment
 )]
+# What differs from run to run, or is the host's and no part of the box.
+VARIES = [(re.compile(x), to) for x, to in ((r"cordon-\d+-\d+-[0-9a-f]{8}", "OWNER"), (r"\b16106\d{5}\b", "ID"), (r"(?<=NSpid:\t)\d+$", "N"))]
+HOSTS = re.compile(r"(mount|space|entry|cgroup :\S*freezer) " if LEVEL == "process" else r"$^")
+# Told to be made and not made: the payload's child, or init, would never know. A box without that is another one.
+PRETENDED = [("child", "landlock_restrict_self"), ("child", "prlimit64")] + \
+            ([] if LEVEL == "process" else [("init", "sethostname"), ("init", "mount_setattr")])
 count = failed = 0
 workers = iter(range(JOBS))
 mine = threading.local()
@@ -54,32 +67,33 @@ def say(good, name, why=""):
         print(f"# {line}")
 
 
-def run(tag, *options):
-    """One run under the injector: its report, the result, stderr."""
+def run(tag, *options, command=None):
+    """One run under the injector: its report, the results, stderr."""
     report = f"{WORK}/{tag}.report"
-    command = [a.replace("@", str(getattr(mine, "number", 0))) for a in COMMAND]
+    command = [a.replace("@", str(getattr(mine, "number", 0))) for a in command or COMMAND]
     spare = os.open("/etc/hostname", os.O_RDONLY)  # must never reach a payload
     try:
         p = subprocess.run([INJECT, "--report", report, "--seconds", "90", *options, "--", *command], pass_fds=[spare],
                            stdin=subprocess.DEVNULL, capture_output=True, check=False)
     finally:
         os.close(spare)
-    seen = {"pids": {}, "limits": [], "started": False, "status": None, "left": None, "fired": None}
+    seen = {"pids": {}, "facts": [], "started": False, "status": None, "left": None, "fired": None}
     with open(report, encoding="utf-8") as f:
         for line in f:
             key, _, rest = line.strip().partition(" ")
             if key == "pid":
                 name, pid = rest.split()
                 seen["pids"][name] = int(pid)
-            elif key in ("limit", "group"):
-                seen["limits"].append(f"{key} {rest}")
+            elif key in ("limit", "group", "rights"):
+                seen["facts"].append(f"{key} {rest}")
             else:
                 seen[key] = rest or True
     os.unlink(report)
     try:
-        seen["result"] = json.loads(p.stdout)
+        said = json.loads(p.stdout)
+        seen["results"] = said if isinstance(said, list) else [said]
     except ValueError:
-        seen["result"] = None
+        seen["results"] = None
     seen["err"] = p.stderr.decode(errors="replace")
     return seen
 
@@ -98,15 +112,32 @@ def left_on_host(pids):
     return sorted(set(found)) + [f"mount of {pid}" for pid in pids if f"cordon-{pid}-" in text]
 
 
-def world(seen):
-    result = seen["result"] or {}
-    return [*(result.get("stdout") or "").splitlines(), *seen["limits"], json.dumps(result.get("isolation"))]
+def same(lines):
+    """Without what differs from run to run."""
+    for pattern, to in VARIES:
+        lines = [pattern.sub(to, x) for x in lines]
+    return {x for x in lines if not HOSTS.match(x)}
+
+
+def worlds(seen):
+    """One for each job: what its payload saw, and what the result lists."""
+    return [same([*(r.get("stdout") or "").splitlines(), json.dumps(r.get("isolation"))]) for r in seen["results"] or []]
+
+
+def changes(before, after):
+    """What one has and the other has not, but for what may differ."""
+    found = [f"-{x}" for x in sorted(before - after)] + [f"+{x}" for x in sorted(after - before)]
+    return [x for x in found if not any(h.match(x) for h in HARMLESS)]
 
 
 def difference(baseline, seen):
-    """What one world has and the other has not, but for what may differ."""
-    changes = [f"-{x}" for x in world(baseline) if x not in world(seen)] + [f"+{x}" for x in world(seen) if x not in world(baseline)]
-    return [x for x in changes if not any(h.match(x) for h in HARMLESS)]
+    """Of the kernel's account of each payload that was executed, and of the worlds of those that succeeded."""
+    found = changes(same(baseline["facts"]), same(seen["facts"])) if seen["started"] else []
+    for before, after, result in zip(worlds(baseline), worlds(seen), seen["results"] or []):
+        found += changes(before, after) if result["status"] == "success" else []
+    if any(x.startswith("+mount /project/.git ro") for x in found):  # the whole of it instead of a part
+        found = [x for x in found if "mount /project/.git" not in x]
+    return found
 
 
 def places():
@@ -125,34 +156,50 @@ def places():
     return baseline, sorted(set(chosen))
 
 
-def judge_failure(baseline, place, number):
-    name, n, call = place
-    seen = run(f"{name}-{n}-{number}", "--at", f"{name}:{n}", "--error", str(number))
-    what = f"{call} fails with {errno.errorcode[number]} ({name}:{n})"
+def reason_missing(seen, name):
+    """Why it is not told what failed, if so. The front's own output may be what failed: then its status has to do."""
+    results = seen["results"]
+    if not results:
+        return None if name == "0" and seen["status"] not in ("0", None) else f"no result, status {seen['status']}: {seen['err']}"
+    for result in results:
+        error = result.get("error") or {}
+        if result["status"] == "success":
+            continue
+        if result["status"] not in ("failed", "denied") or not error.get("message") or not error.get("step"):
+            return f"{result['status']}, exit code {result['exit_code']}, {error}, {seen['err']}"
+    good = all(r["status"] == "success" for r in results)
+    if good != (seen["status"] == "0") or (not good and seen["status"] not in ("125", "126", "127")):
+        return None if name == "0" and seen["status"] != "0" else f"status {seen['status']} for {[r['status'] for r in results]}"
+    return None
+
+
+def problems_of(baseline, seen, name):
     problems = []
-    result = seen["result"] or {}
     if seen["status"] == "hangs":
         problems.append("hangs")
     if seen["left"] != "0":
         problems.append(f"{seen['left']} processes were left")
     left = left_on_host(seen["pids"].values())
-    if left and call not in ("rmdir", "unlinkat"):
+    if left:
         problems.append(f"left behind: {left}")
-    if not seen["fired"]:
+    if not seen["started"] and any(r["status"] == "success" for r in seen["results"] or []):
+        problems.append("reports success and ran nothing")
+    missing = reason_missing(seen, name)
+    if missing:
+        problems.append(f"no reason given: {missing}")
+    other = difference(baseline, seen)
+    if other:
+        problems.append("the payload ran in another world:\n" + "\n".join(other))
+    return problems
+
+
+def judge_failure(baseline, place, number):
+    name, n, call = place
+    seen = run(f"{name}-{n}-{number}", "--at", f"{name}:{n}", "--error", str(number))
+    call = seen["fired"] or call  # the order of calls is not the same in every run
+    if not seen["fired"] or call in POINTLESS:
         return None
-    if seen["started"] and result.get("status") == "success":
-        other = difference(baseline, seen)
-        if any(x.startswith("+mount /project/.git ro") for x in other):  # the whole of it instead of a part
-            other = [x for x in other if "mount /project/.git" not in x]
-        if other:
-            problems.append("the payload ran in another world:\n" + "\n".join(other))
-    elif not seen["started"]:
-        error = result.get("error") or {}
-        if seen["status"] == "0":
-            problems.append("reports success and ran nothing")
-        if name != "0" and (not error.get("message") or not error.get("step") or seen["status"] not in ("125", "126", "127")):
-            problems.append(f"no reason given: status {seen['status']}, {error}, {seen['err']}")
-    return what, problems
+    return f"{call} fails with {errno.errorcode[number]} ({name}:{n})", problems_of(baseline, seen, name)
 
 
 def judge_kill(place, who):
@@ -195,14 +242,51 @@ def summary(jobs, title):
     say(reached > done // 2, f"{title}: {reached} of {done} places reached", "the listing does not fit the runs")
 
 
+def noticed(name, baseline, seen, pattern, who="0.1"):
+    found = "\n".join(problems_of(baseline, seen, who))
+    say(re.search(pattern, found, re.S), f"control: {name} is noticed", found or "nothing was")
+
+
+def controls(baseline):
+    """Each thing that must not be is made to be, and the same judge asked."""
+    child = max((n for n in baseline["pids"] if n.count(".") == 3), default="0.1.1.1")
+    for who, call in PRETENDED:
+        name = child if who == "child" else child.rsplit(".", 1)[0]
+        seen = run(f"pretend-{call}", "--every", f"{name}:{call}", "--pretend", "yes")
+        if seen["fired"]:
+            noticed(f"a payload without {call}", baseline, seen, "another world")
+    seen = run("hangs", "--seconds", "0.5", command=["/bin/sleep", "20"])
+    noticed("a run that hangs", baseline, seen, "hangs")
+    seen = run("left", "--left", "0.5", command=["/bin/sh", "-c", "sleep 20 & exit 0"])
+    noticed("a process that is left", baseline, seen, "processes were left")
+    with open("/proc/uptime", encoding="ascii") as f, open("/proc/sys/kernel/random/boot_id", encoding="ascii") as g:
+        ticks, boot = int(float(f.read().split()[0]) * 100), g.read()[:8]
+    os.makedirs(f"/var/tmp/cordon-{os.getuid()}", mode=0o700, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"cordon-{os.getpid()}-{ticks}-{boot}", dir=f"/var/tmp/cordon-{os.getuid()}"):
+        noticed("a directory that is left", baseline, {**baseline, "pids": {"0.1": os.getpid()}}, "left behind")
+    result = baseline["results"][0]
+    for what, change in (("a failure without a reason", {"status": "failed"}),
+                         ("a failure of ours that is told as the payload's", {"status": "error", "exit_code": 127})):
+        seen = {**baseline, "status": "125", "results": [{**result, **change}]}
+        noticed(what, baseline, seen, "no reason given")
+    noticed("success that nobody ran", baseline, {**baseline, "started": False}, "ran nothing")
+    layers = {**result["isolation"], "layers": [x for x in result["isolation"]["layers"] if x != "seccomp"]}
+    noticed("a layer that is not listed", baseline, {**baseline, "results": [{**result, "isolation": layers}]}, "another world")
+    facts = [x.replace("Seccomp:\t2", "Seccomp:\t0") for x in baseline["facts"]]
+    noticed("a payload without seccomp", baseline, {**baseline, "facts": facts}, "another world")
+
+
 def main():
     baseline, chosen = places()
     again = run("again")
-    say(baseline["status"] == "0" and baseline["started"] and baseline["left"] == "0", "control: a run without failures", baseline)
+    say(baseline["status"] == "0" and baseline["started"] and baseline["left"] == "0" and not reason_missing(baseline, "0.1"),
+        "control: a run without failures", baseline)
     other = difference(baseline, again)
-    say(len(world(baseline)) > 50 and not other, "control: its world is the same twice", other)
+    size = len(baseline["facts"]) + sum(len(w) for w in worlds(baseline))
+    say(size > 50 and not other, f"control: its world, of {size} facts, is the same twice", other)
     say(not left_on_host([*baseline["pids"].values(), *again["pids"].values()]), "control: and leaves nothing")
     if MODE == "fail":
+        controls(baseline)
         for number in (errno.ENOMEM, errno.EPERM, errno.EINVAL) if FULL else (errno.EPERM,):
             summary([(judge_failure, baseline, p, number) for p in chosen], f"each call fails, {errno.errorcode[number]}")
         return

@@ -1,21 +1,25 @@
 /*
  * Runs a command under ptrace, lets one of its system calls fail or kills a process of it there, and tells what came of it.
  *
- *	inject [--list FILE] [--at NAME:N] [--every NAME:CALL [--spare N]] [--error ERRNO] [--kill NAME[,NAME…]] [--report FILE]
- *	       [--seconds S] -- COMMAND ARG…
+ *	inject [--list FILE] [--at NAME:N] [--every NAME:CALL [--spare N] [--once yes]] [--error ERRNO] [--kill NAME[,NAME…]] [--report FILE]
+ *	       [--pretend yes] [--seconds S] [--left S] [--through yes] -- COMMAND ARG…
  *
  * Processes are named by descent: "0" is the command, "0.1" its first child, "0.1.2" that one's second. Calls are counted for each
- * process from 1, so that NAME:N is the same call in every run of a program that does the same; --spare leaves the first of a kind alone. A call that is made to fail is not
+ * process from 1, so that NAME:N is the same call in every run of a program that does the same; --spare leaves the first of a kind alone, --once those after the next. A call that is made to fail is not
  * done at all, but for close, which never keeps its descriptor. A process that executes a program (the payload) is let go.
  *
+ * --pretend  the call is not done, and told to have been: who would notice, does.
+ * --through  prctl() of a kind that through.h has is the call that it names: valgrind passes it on, where it knows nothing of that one.
  * --list    a line for each call: NAME N CALL. --report: what happened, "key value" lines:
  *             status N      the command's exit status, 128+signal, or "hangs"
  *             fired CALL    what failed or where the kill fell; absent if the place was never reached
  *             pid NAME PID  every process that was seen
- *             left N        processes that were still there ten seconds after the command had ended (they are killed then)
- *             started       a payload was executed; "limit FILE TEXT" are its cgroup's limits at that moment
+ *             left N        processes that were still there ten seconds (--left) after the command had ended (they are killed then)
+ *             started       a payload was executed; "limit FILE TEXT" are its cgroup's limits at that moment, "rights KEY TEXT" its rights
  * The command's whole offspring is waited for: this process is their subreaper. Its own rights are the caller's.
  */
+#include "through.h"
+
 #include <dirent.h>
 #include <elf.h>
 #include <errno.h>
@@ -23,6 +27,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +40,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAME_MAX_LEN = 48, PROCESSES = 256, LEFT_SECONDS = 10 };
+enum { NAME_MAX_LEN = 48, PROCESSES = 256 };
 
 struct process {
 	pid_t pid;
 	char name[NAME_MAX_LEN]; /* empty: its parent's report is still to come */
 	unsigned calls, children;
 	bool inside, failing, held, traced;
+	bool changed; /* its registers, which are as before once the call is done */
+	struct user_regs_struct before;
 };
 
 static struct process processes[PROCESSES];
@@ -51,7 +58,8 @@ static char at_name[NAME_MAX_LEN], every_name[NAME_MAX_LEN], kill_names[256];
 static unsigned at_number, spared, seen; /* of --every: those that do not fail, and how many there were */
 static long every_call = -1;
 static int error_number;
-static bool fired;
+static bool fired, through, pretend, once;
+static double left_seconds = 10;
 
 /* ---- names of calls ---- */
 
@@ -101,18 +109,68 @@ static void skip_call(pid_t pid)
 #endif
 }
 
+static void get_registers(pid_t pid, struct user_regs_struct *ret)
+{
+	struct iovec io = { ret, sizeof(*ret) };
+
+	ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &io);
+}
+
+static void set_registers(pid_t pid, struct user_regs_struct *regs)
+{
+	struct iovec io = { regs, sizeof(*regs) };
+
+	ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &io);
+}
+
 static void set_return(pid_t pid, long value)
 {
 	struct user_regs_struct regs;
-	struct iovec io = { &regs, sizeof(regs) };
 
-	ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &io);
+	get_registers(pid, &regs);
 #ifdef __x86_64__
 	regs.rax = (unsigned long)value;
 #else
 	regs.regs[0] = (unsigned long)value;
 #endif
-	ptrace(PTRACE_SETREGSET, pid, NT_PRSTATUS, &io);
+	set_registers(pid, &regs);
+}
+
+/* prctl(THROUGH, NUMBER, ARGUMENTS) becomes the call that is meant: its number. */
+static long mean_call(struct process *p, const uint64_t args[6])
+{
+	struct user_regs_struct regs;
+	unsigned long words[6];
+
+	for (size_t i = 0; i < 6; i++)
+		words[i] = (unsigned long)ptrace(PTRACE_PEEKDATA, p->pid, args[2] + i * sizeof(*words), NULL);
+	get_registers(p->pid, &regs);
+	p->before = regs;
+	p->changed = true;
+#ifdef __x86_64__
+	regs.orig_rax = args[1];
+	regs.rdi = words[0];
+	regs.rsi = words[1];
+	regs.rdx = words[2];
+	regs.r10 = words[3];
+	regs.r8 = words[4];
+	regs.r9 = words[5];
+#else
+	struct iovec io = { &(int){ (int)args[1] }, sizeof(int) };
+
+	for (size_t i = 0; i < 6; i++)
+		regs.regs[i] = words[i];
+	ptrace(PTRACE_SETREGSET, p->pid, NT_ARM_SYSTEM_CALL, &io);
+#endif
+	set_registers(p->pid, &regs);
+	return (long)args[1];
+}
+
+static void restore(struct process *p, long value)
+{
+	p->changed = false;
+	set_registers(p->pid, &p->before);
+	set_return(p->pid, value);
 }
 
 /* ---- processes ---- */
@@ -232,13 +290,31 @@ static void tell_limits(pid_t pid)
 		fclose(f);
 }
 
+/* Its rights, as the kernel has them. */
+static void tell_status(pid_t pid)
+{
+	static const char *const keys[] = { "Uid:",    "Gid:",    "Groups:", "CapInh:",  "CapPrm:",  "CapEff:",
+					    "CapBnd:", "CapAmb:", "NoNewPr", "Seccomp:", "Seccomp_f" };
+	char path[64], line[512];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+			if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+				fprintf(report, "rights %s", line);
+	if (f)
+		fclose(f);
+}
+
 /* ---- stops ---- */
 
 static bool is_place(const struct process *p, long nr)
 {
 	if (at_number && !fired && p->calls == at_number && strcmp(p->name, at_name) == 0)
 		return true;
-	return every_call == nr && (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0) &&
+	return every_call == nr && !(once && fired) && (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0) &&
 	       seen++ >= spared;
 }
 
@@ -254,7 +330,7 @@ static void on_enter(struct process *p, long nr)
 	fired = true;
 	if (kill_names[0]) {
 		kill_named(p);
-	} else if (error_number) {
+	} else if (error_number || pretend) {
 		p->failing = true;
 		if (nr != SYS_close)
 			skip_call(p->pid);
@@ -268,10 +344,17 @@ static void on_call(struct process *p)
 	if (ptrace(PTRACE_GET_SYSCALL_INFO, p->pid, sizeof(info), &info) <= 0)
 		return;
 	if (info.op == PTRACE_SYSCALL_INFO_ENTRY) {
-		on_enter(p, (long)info.entry.nr);
-	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && p->failing) {
+		bool is_meant = through && info.entry.nr == SYS_prctl && info.entry.args[0] == THROUGH;
+
+		on_enter(p, is_meant ? mean_call(p, info.entry.args) : (long)info.entry.nr);
+	} else if (info.op == PTRACE_SYSCALL_INFO_EXIT && (p->failing || p->changed)) {
+		long value = p->failing ? -error_number /* or 0 */ : (long)info.exit.rval;
+
 		p->failing = false;
-		set_return(p->pid, -error_number);
+		if (p->changed)
+			restore(p, value);
+		else
+			set_return(p->pid, value);
 	}
 }
 
@@ -291,6 +374,7 @@ static void on_stop(struct process *p, int status)
 		if (report) {
 			fprintf(report, "started\n");
 			tell_limits(p->pid);
+			tell_status(p->pid);
 		}
 		ptrace(PTRACE_DETACH, p->pid, NULL, 0L);
 		p->traced = false;
@@ -338,6 +422,7 @@ static pid_t start(char **argv)
 		exit(2);
 	}
 	snprintf(find(pid)->name, NAME_MAX_LEN, "0");
+	fprintf(report, "pid 0 %d\n", (int)pid);
 	find(pid)->traced = true;
 	kill(pid, SIGCONT);
 	return pid;
@@ -402,7 +487,7 @@ static void watch(pid_t root, double seconds)
 			fprintf(report, "status %d\n",
 				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 			over = true;
-			end = now() + LEFT_SECONDS;
+			end = now() + left_seconds;
 		}
 		forget(pid);
 	}
@@ -446,6 +531,14 @@ int main(int argc, char **argv)
 			error_number = (int)strtol(value, NULL, 10);
 		else if (strcmp(argv[i], "--kill") == 0)
 			snprintf(kill_names, sizeof(kill_names), "%s", value);
+		else if (strcmp(argv[i], "--through") == 0)
+			through = strcmp(value, "yes") == 0;
+		else if (strcmp(argv[i], "--once") == 0)
+			once = strcmp(value, "yes") == 0;
+		else if (strcmp(argv[i], "--pretend") == 0)
+			pretend = strcmp(value, "yes") == 0;
+		else if (strcmp(argv[i], "--left") == 0)
+			left_seconds = strtod(value, NULL);
 		else if (strcmp(argv[i], "--seconds") == 0)
 			seconds = strtod(value, NULL);
 		else

@@ -1,16 +1,9 @@
 #!/bin/bash
-# No byte is used wrongly, no memory or descriptor is lost: runs with AddressSanitizer and UBSan, leaks included, and valgrind.
+# No byte is used wrongly, no memory is lost: runs with AddressSanitizer and UBSan, leaks included. valgrind.sh has the rest of it.
 . "$(dirname "$0")/../lib.sh"
+. "$(dirname "$0")/build.sh"
 levels container
 works_here || skip_all "no boxes of level $LEVEL here"
-
-# built VARIANT PROGRAM: built if it can be. tests/fuzz/replay.sh builds the same one.
-built() {
-	if [ -w "$TOP/build" ] && command -v make "${CC:-cc}" >/dev/null; then
-		flock "$TOP/build/$1.lock" make -s -j"$(nproc)" -C "$TOP" V="$1" "build/$1/$2" >"$WORK/make.log" 2>&1 || note "$(tail -n 5 "$WORK/make.log")"
-	fi
-	[ -x "$TOP/build/$1/$2" ]
-}
 
 # ---- AddressSanitizer: real runs, every way they end ----
 if built asan cordon; then
@@ -55,39 +48,5 @@ if built asan cordon; then
 	isnt "$?" 0 "asan: control: a leak is noticed"
 else
 	skip "AddressSanitizer" "build/asan/cordon is not built and cannot be"
-fi
-
-# ---- valgrind: what it can follow. It knows neither Landlock nor the new mount calls, so runs are left to AddressSanitizer. ----
-if ! command -v valgrind >/dev/null; then
-	skip "valgrind" "there is no valgrind"
-elif ! built release cordon-dynamic; then # in a static program it does not see what is allocated
-	skip "valgrind" "build/release/cordon-dynamic is not built and cannot be"
-else
-	note "LEFT OUT of valgrind: run, code, plan and doctor: landlock_create_ruleset, openat2, open_tree and others are unknown to it"
-	grind() { # STATUS DESC ARG…
-		local want=$1 desc=$2
-		shift 2
-		timeout 100 valgrind -q --track-fds=yes --leak-check=full --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite \
-			--error-exitcode=99 --log-file="$WORK/vg" "$TOP/build/release/cordon-dynamic" "$@" >"$WORK/out" 2>"$WORK/err" </dev/null
-		is "$?" "$want" "valgrind: $desc"
-		is "$(grep -cE 'Invalid|uninitialised|definitely lost' "$WORK/vg")" 0 "valgrind: $desc, no error" || note "$(head -20 "$WORK/vg")"
-		# Descriptors above 2 that were not inherited.
-		is "$(grep -A1 -E 'Open file descriptor ([3-9]|[1-9][0-9]+)' "$WORK/vg" | grep -v inherited | grep -cE 'at 0x')" 0 "valgrind: $desc, no descriptor is lost"
-	}
-	grind 0 "policy show" policy show strict --memory 64M
-	grind 0 "policy show --json" policy show build --json
-	grind 0 "policy schema" policy schema
-	grind 0 "policy list" policy list
-	grind 1 "a policy with an error" policy check "$WORK/none.yaml"
-	printf 'version: 1\nlimits: {memory: 1G, memory: 2G}\n' >"$WORK/twice.yaml"
-	grind 1 "a key twice" policy check "$WORK/twice.yaml"
-	grind 0 "config show" config show
-	grind 0 "languages" languages --json
-	grind 125 "a wrong flag" run --memroy 1 -- true
-	grind 125 "narrowing refused" run --policy strict --memory 1T -- true
-	grind 0 "help" help options
-	printf '#include <stdlib.h>\n#include <string.h>\nint main(void) { volatile char *p = strdup("x"); p = 0; return p != 0; }\n' >"$WORK/leak.c"
-	"${CC:-cc}" -g "$WORK/leak.c" -o "$WORK/leak" && valgrind -q --leak-check=full --error-exitcode=99 "$WORK/leak" >/dev/null 2>&1
-	is "$?" 99 "valgrind: control: a leak is noticed"
 fi
 done_testing
