@@ -62,7 +62,8 @@ void fetch_cancel(struct fetch *f)
 
 	if (f->fd < 0)
 		return;
-	(void)kill(-f->pid, SIGKILL); /* a group of its own */
+	(void)kill(-f->pid, SIGKILL); /* a group of its own, which it may have left */
+	(void)kill(f->pid, SIGKILL);
 	while (waitpid(f->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	fd_close(&f->fd);
