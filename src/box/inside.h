@@ -22,7 +22,7 @@ struct inside {
 	const int *prepared, *prepared_in; /* see box/root.h */
 	int *sources; /* fds of the host's that only building the root needs; NULL: none that init has to give up */
 	size_t source_count;
-	int image;                         /* see box/root.h */
+	int image; /* see box/root.h */
 	int scratch;
 	const char *scratch_path;
 	unsigned applied;    /* LAYER_BIT */

@@ -9,8 +9,15 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum { PREPARE_MS = 60000, FEED_MS = 600000 }; /* until a job has begun; with files that go in */
+
+/* Whoever waits at the other end, and cannot be told, hears at least that nothing will come; for us the front is gone then. */
+static void hang_up(int link)
+{
+	(void)shutdown(link, SHUT_RDWR);
+}
 
 /* ---- jobs ---- */
 
@@ -37,8 +44,8 @@ void keeper_opened(struct keeper *k)
 	k->is_open = true;
 	become_idle(k);
 	k->ops->stats(k, true); /* what building it took counts for no job */
-	if (k->report.error.code == CORDON_OK)
-		(void)link_send(k->fds->front, &m, -1);
+	if (k->report.error.code == CORDON_OK && link_send(k->fds->front, &m, -1) < 0)
+		hang_up(k->fds->front);
 }
 
 static void begin(struct keeper *k, const struct link_job *head)
@@ -62,8 +69,8 @@ static void finish(struct keeper *k)
 {
 	k->ops->rest(k);
 	become_idle(k);
-	if (!k->front_gone)
-		(void)link_send_report(k->fds->front, &k->report);
+	if (!k->front_gone && link_send_report(k->fds->front, &k->report) < 0)
+		hang_up(k->fds->front);
 	forget_report(k);
 }
 
@@ -190,5 +197,6 @@ void keeper_answer(struct keeper *k, const struct cordon_error *err)
 			.is_busy = k->stage != KEEPER_IDLE,
 		};
 	}
-	(void)link_send_now(k->fds->control, &m);
+	if (link_send_now(k->fds->control, &m) < 0)
+		hang_up(k->fds->control);
 }

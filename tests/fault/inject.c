@@ -314,8 +314,8 @@ static bool is_place(const struct process *p, long nr)
 {
 	if (at_number && !fired && p->calls == at_number && strcmp(p->name, at_name) == 0)
 		return true;
-	return every_call == nr && !(once && fired) && (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0) &&
-	       seen++ >= spared;
+	return every_call == nr && !(once && fired) &&
+	       (strcmp(every_name, "*") == 0 || strcmp(every_name, p->name) == 0) && seen++ >= spared;
 }
 
 static void on_enter(struct process *p, long nr)

@@ -84,4 +84,24 @@ for level in container process; do
 	is "$(field status)" error "$level: an answer that is interrupted is given again"
 	expect "$level: and the call is told" "denials.0.what=~unshare" wall_ms="<4000"
 done
+
+# A box that lives: what the keeper cannot tell of it or of a job is heard as its end.
+lives=$(dirname "$PROBE")/lives
+if [ ! -x "$lives" ]; then
+	skip "a box that lives" "there is no $lives: make probe"
+	done_testing
+fi
+live() { # FLAG…
+	"$INJECT" --report "$WORK/report" --seconds 30 "$@" -- "$lives" /etc/hostname echo hello >"$WORK/.result" 2>"$WORK/.result.err" </dev/null
+	code=$(sed -n 's/^status //p' "$WORK/report")
+}
+live --list "$WORK/list"
+is "$code $(json 1.stdout <"$WORK/.result")" "0 hello" "lives: control: two jobs"
+of keeper sendmsg
+for spare in $(seq 0 $((times - 1))); do
+	live --every 0.1:sendmsg --spare "$spare" --once yes --error 12
+	like "$code $(json 0.status <"$WORK/.result") $(json 1.status <"$WORK/.result")" '^(0 success success|125 failed .*|125 success failed)$' \
+		"lives: the keeper's word $((spare + 1)) of $times is lost: it is told, and nobody waits"
+	is "$(sed -n 's/^left //p' "$WORK/report") $(left)" "0 " "lives: word $((spare + 1)): nothing is left"
+done
 done_testing

@@ -39,6 +39,10 @@ if [ ! -x "$lives" ] || [ ! -e "$through" ]; then
 	skip "runs under valgrind" "there is no $lives or $through: make probe"
 	done_testing
 fi
+if grep -q __asan_init "$lives"; then
+	skip "runs under valgrind" "$lives is built with AddressSanitizer, which valgrind cannot run"
+	done_testing
+fi
 "${CC:-cc}" -D_GNU_SOURCE -O0 -g "$(dirname "$0")/loses.c" -o "$WORK/loses" || fail "build loses.c"
 python3 "$(dirname "$0")/grind.py" "$INJECT" "$through" "$dynamic" "$lives" "$WORK/loses" "$(dirname "$0")/valgrind.supp" "$WORK" >"$WORK/log" 2>&1
 code=$?
