@@ -217,6 +217,8 @@ int text_root(char **ret, const char *text, const struct source *at, struct cord
 	}
 	if (!strchr(text, '/')) {
 		source_fail(at, err, "'%.200s' is neither 'host', an image nor a directory", text);
+		if (str_distance(text, "host", 2) <= 2)
+			return fail_hint(err, "did you mean host? a directory is written with a slash");
 		return fail_hint(err, "write the directory with a slash, as in ./%.60s", text);
 	}
 	return text_host_path(ret, text, at, err);
