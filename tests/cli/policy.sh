@@ -168,6 +168,10 @@ fi
 printf 'version: 1\npolicy: judge\n' >d.yaml
 status 0 "the default policy of the configuration" env CORDON_CONFIG="$WORK/d.yaml" "$CORDON" policy show
 like "$OUT" 'processes: 16 ' "holds where none is named"
+printf 'version: 1\ncolour: never\npolicy: jugde\n' >n.yaml
+status 125 "a default policy that is not there" env CORDON_CONFIG="$WORK/n.yaml" "$CORDON" run -- true
+like "$ERR" "$WORK/n.yaml:3:9: no preset is called 'jugde'(.|
+)*did you mean judge" "is told with the place that names it"
 printf 'version: 1\nscratchdir: /tmp\n' >e.yaml
 status 125 "an unknown key of the configuration" env CORDON_CONFIG="$WORK/e.yaml" "$CORDON" config show
 like "$ERR" 'e.yaml:2:1.*scratchdir(.|
