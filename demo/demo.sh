@@ -265,7 +265,7 @@ attack_output() {
 }
 
 close_up() {
-	local ran_us
+	local ran_us dir=.
 	clock
 	ran_us=$((now - began_us))
 	if [ "$failed" -ne 0 ]; then
@@ -273,13 +273,15 @@ close_up() {
 		exit 1
 	fi
 	printf '\n%sAll ten were stopped%s, in %d.%d s with everything around them.\n' "$good" "$end" $((ran_us / 1000000)) $((ran_us / 100000 % 10))
+	# What lies in /root, say, is never mounted.
+	"$cordon" plan --rw . -- true >/dev/null 2>&1 || dir=DIR
 	cat <<END
 
 ${bold}Try next${end}
    build/cordon run -- ls -la / /home                     what a program sees
-   build/cordon run --rw . --timeout 5m -- make           build what you do not trust
+   $(printf '%-54s' "build/cordon run --rw $dir --timeout 5m -- make") build what you do not trust
    build/cordon code python --json -e 'open("/x", "w")'   the result that an agent gets
-   build/cordon plan --rw . -- make                       what would be done, without doing it
+   $(printf '%-54s' "build/cordon plan --rw $dir -- make") what would be done, without doing it
    build/cordon doctor                                    what this machine offers
    make bench                                             what it costs
 END

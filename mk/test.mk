@@ -5,6 +5,8 @@ TEST_PACKAGES := $(CORE_PACKAGES) g++ libseccomp-dev keyutils attr python3 git p
 TEST_PACKAGES += crun runc busybox-static
 # What tests/image/debian.sh makes a Debian with.
 TEST_PACKAGES += mmdebstrap
+# What tests/cli holds the schema against.
+TEST_PACKAGES += python3-jsonschema python3-yaml
 # What tests/programs runs in a box.
 TEST_PACKAGES += nodejs make tar gzip bzip2 xz-utils zstd busybox-static file sqlite3 curl perl ruby
 # Clients of tests/egress/clients.sh. npm, Java and Go are large or come with other packages: .ci/run has them, and where there is none the test says so.

@@ -166,10 +166,12 @@ static int root_system(struct root *r)
 
 /* ---- /etc ---- */
 
-/* localtime is mostly a symlink into /usr. */
+/* localtime is mostly a symlink into /usr. Of /etc/ssl what is public: a caller's groups, which an ordinary user cannot lay down, may
+ * read the keys in /etc/ssl/private. */
 static const char *const etc_from_host[] = {
-	"/etc/alternatives", "/etc/ssl",   "/etc/ld.so.cache",     "/etc/localtime",       "/etc/services",
-	"/etc/protocols",    "/etc/fonts", "/etc/java-17-openjdk", "/etc/java-21-openjdk",
+	"/etc/alternatives",      "/etc/ssl/certs",   "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem",
+	"/etc/ssl/ca-bundle.pem", "/etc/ld.so.cache", "/etc/localtime",       "/etc/services",
+	"/etc/protocols",         "/etc/fonts",       "/etc/java-17-openjdk", "/etc/java-21-openjdk",
 };
 
 int root_write_file(struct root *r, const char *path, const void *data, size_t len, unsigned mode)
@@ -212,6 +214,8 @@ static int etc_system(struct root *r)
 {
 	if (mkdirat(r->fd, "etc", 0755) < 0)
 		return root_fail(r, errno, "make", "/etc");
+	if (mkdirat(r->fd, "etc/ssl", 0755) < 0)
+		return root_fail(r, errno, "make", "/etc/ssl");
 	for (size_t i = 0; i < ARRAY_LEN(etc_from_host); i++)
 		if (host_entry(r, etc_from_host[i]) < 0)
 			return -1;
@@ -285,7 +289,7 @@ static uint64_t count_components(const char *path)
  * more at its top than can be told here. */
 static uint64_t skeleton_inodes(const struct cordon_plan *plan, bool for_runtime)
 {
-	uint64_t n = root_inode_share(plan) + (plan->root ? 256 : for_runtime ? 28 : 40);
+	uint64_t n = root_inode_share(plan) + (plan->root ? 256 : for_runtime ? 30 : 42);
 
 	for (size_t i = 0; i < plan->mount_count; i++)
 		n += count_components(plan->mounts[i].dest);

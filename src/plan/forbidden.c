@@ -75,10 +75,13 @@ struct check {
 
 static int refuse(const struct check *c, const char *rule)
 {
-	bool inside = path_is_within(c->path, rule);
+	/* What is no directory contains nothing: it is the thing itself, under another name. */
+	bool inside = path_is_within(c->path, rule) || !S_ISDIR(c->st.st_mode);
 
 	cordon_fail(c->err, CORDON_DENIED, 0, "mount of '%s' refused: %s '%s', which is forbidden", c->path,
 		    inside ? "it is or lies in" : "it contains", rule);
+	if (inside)
+		return fail_hint(c->err, "mount what lies elsewhere; the built-in list cannot be switched off");
 	return fail_hint(c->err,
 			 "mount a directory that does not contain it; the built-in list cannot be switched off");
 }

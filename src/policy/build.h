@@ -17,7 +17,7 @@ int policy_put(struct cordon_policy *p, enum option_id id, const char *text, con
 /* Lays what `layer` sets over `base` by the rules of options.def. The layer is used up. */
 int policy_merge(struct cordon_policy *base, struct cordon_policy *layer, struct cordon_error *err);
 
-/* The operator's policy from a preset or file over the table's defaults (load.c). */
-int policy_load(struct cordon_policy **ret, const char *name_or_path, struct cordon_error *err);
+/* The operator's policy from a preset or file over the table's defaults (load.c). `where` goes before messages about its name. */
+int policy_load(struct cordon_policy **ret, const char *name_or_path, const char *where, struct cordon_error *err);
 
 #endif

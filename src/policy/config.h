@@ -14,9 +14,10 @@ struct config_language {
 };
 
 struct config {
-	char *policy;     /* default policy: preset or path; NULL: built-in */
-	char *preset_dir; /* more presets; NULL: none */
-	char *state_dir;  /* records for the sweep; default /run/cordon or $XDG_RUNTIME_DIR/cordon or /tmp/cordon-UID */
+	char *policy;       /* default policy: preset or path; NULL: built-in */
+	char *policy_place; /* "FILE:LINE:COLUMN: " of it, for messages; NULL with it */
+	char *preset_dir;   /* more presets; NULL: none */
+	char *state_dir; /* records for the sweep; default /run/cordon or $XDG_RUNTIME_DIR/cordon or /tmp/cordon-UID */
 	char *scratch_dir; /* for storage: disk and process level; default /var/tmp */
 	char *images_dir; /* default /var/lib/cordon/images, or $XDG_DATA_HOME/cordon/images; NULL: the caller has no home */
 	struct strv engines;        /* that may be used; the first where nobody names one. Default: all, native first */

@@ -5,6 +5,7 @@
 #include "policy/config_file.h"
 
 #include "base/yaml.h"
+#include "policy/file.h"
 #include "policy/option.h"
 #include "policy/preset.h"
 #include "policy/text.h"
@@ -40,6 +41,7 @@ static void language_done(struct config_language *l)
 void config_full_done(struct config_full *c)
 {
 	free(c->config.policy);
+	free(c->config.policy_place);
 	free(c->config.preset_dir);
 	free(c->config.state_dir);
 	free(c->config.scratch_dir);
@@ -71,6 +73,11 @@ static int want_scalar(const struct yaml_node *node, const struct source *at, st
 	return fail_hint(err, "write it behind the colon, or remove the key");
 }
 
+static int want_text(const struct yaml_node *node, const struct source *at, struct cordon_error *err)
+{
+	return want_scalar(node, at, err) < 0 ? -1 : file_text_wanted(node, at, err);
+}
+
 static int want_list(const struct yaml_node *node, const struct source *at, struct cordon_error *err)
 {
 	if (node->kind == YAML_LIST && node->child)
@@ -97,7 +104,7 @@ static int read_dir(char **to, const struct yaml_node *node, const struct source
 {
 	char *path = NULL;
 
-	if (want_scalar(node, at, err) < 0 || text_host_path(&path, node->text, at, err) < 0)
+	if (want_text(node, at, err) < 0 || text_host_path(&path, node->text, at, err) < 0)
 		return -1;
 	replace(to, path);
 	return 0;
@@ -107,7 +114,7 @@ static int read_policy(char **to, const struct yaml_node *node, const struct sou
 {
 	char *copy;
 
-	if (want_scalar(node, at, err) < 0)
+	if (want_text(node, at, err) < 0)
 		return -1;
 	if (!preset_name_is_valid(node->text))
 		return read_dir(to, node, at, err);
@@ -132,8 +139,14 @@ static int read_engines(struct strv *to, const struct yaml_node *node, const str
 		if (want_scalar(n, &entry, err) < 0)
 			return -1;
 		if (option_word(words, n->text) < 0) {
-			source_fail_code(&entry, CORDON_INVALID, err, "there is no engine '%.60s'", n->text);
-			return fail_hint(err, "one of %s", words);
+			struct suggestion s = { .word = n->text };
+			char word[8][24];
+
+			for (size_t i = 0; i < ARRAY_LEN(word) && *option_word_at(words, i, word[i], sizeof(word[i]));
+			     i++)
+				suggest_offer(&s, word[i]);
+			source_fail(&entry, err, "there is no engine '%.60s'", n->text);
+			return s.best ? fail_hint(err, "did you mean %s?", s.best) : fail_hint(err, "one of %s", words);
 		}
 		if (!strv_has(to, n->text) && strv_add(to, n->text) < 0)
 			return fail_memory(err);
@@ -162,7 +175,7 @@ static int read_word(int *to, const char *const *words, const struct yaml_node *
 		return fail_memory(err);
 	suggest_words(&s, words);
 	source_fail(at, err, "'%.60s' is not one of %s", node->text, all.data);
-	return fail_hint(err, "did you mean %s?", s.best ? s.best : words[0]);
+	return s.best ? fail_hint(err, "did you mean %s?", s.best) : fail_hint(err, "write one of %s", all.data);
 }
 
 static int read_platform(const char **to, const struct yaml_node *node, const struct source *at,
@@ -213,7 +226,9 @@ static int read_command(struct config_language *l, const struct yaml_node *node,
 static int read_language_key(struct config_language *l, const struct yaml_node *n, const struct source *base,
 			     struct cordon_error *err)
 {
+	static const char *const keys[] = { "command", "extension", NULL };
 	struct source at = at_node(base, n, n->key);
+	struct suggestion s = { .word = n->key };
 
 	if (strcmp(n->key, "command") == 0)
 		return read_command(l, n, base, &at, err);
@@ -221,8 +236,10 @@ static int read_language_key(struct config_language *l, const struct yaml_node *
 		at.line = n->key_line;
 		at.column = n->key_column;
 		at.key = NULL;
+		suggest_words(&s, keys);
 		source_fail(&at, err, "no such key in a language: '%.60s'", n->key);
-		return fail_hint(err, "there are 'command' and 'extension'");
+		return s.best ? fail_hint(err, "did you mean %s?", s.best)
+			      : fail_hint(err, "there are 'command' and 'extension'");
 	}
 	if (want_scalar(n, &at, err) < 0)
 		return -1;
@@ -302,6 +319,10 @@ static int read_key(struct config_full *c, enum config_key key, const struct yam
 	switch (key) {
 	case CONFIG_POLICY:
 		status = read_policy(&to->policy, node, &at, err);
+		if (status == 0) {
+			replace(&to->policy_place, str_printf("%s:%u:%u: ", at.file, at.line, at.column));
+			status = to->policy_place ? 0 : fail_memory(err);
+		}
 		break;
 	case CONFIG_PRESET_DIR:
 		status = read_dir(&to->preset_dir, node, &at, err);
@@ -364,22 +385,31 @@ static int read_entry(struct config_full *c, const struct yaml_node *node, const
 	return unknown_key(node, base, err);
 }
 
+static int check_version(const struct yaml_node *root, const struct source *base, struct cordon_error *err)
+{
+	struct source at = *base;
+
+	for (const struct yaml_node *n = root->child; n; n = n->next) {
+		if (strcmp(n->key, "version") != 0)
+			continue;
+		if (n->kind == YAML_SCALAR && n->plain && strcmp(n->text, "1") == 0)
+			return 0;
+		at = at_node(base, n, "version");
+		source_fail(&at, err, "only version 1 is known here");
+		return fail_hint(err, "write 'version: 1'");
+	}
+	at.line = at.column = 1;
+	source_fail(&at, err, "'version: 1' is missing");
+	return fail_hint(err, "begin the file with 'version: 1'");
+}
+
 static int read_root(struct config_full *c, const struct yaml_node *root, const struct source *base,
 		     struct cordon_error *err)
 {
 	struct source at = at_node(base, root, NULL);
-	bool version = false;
 
-	if (want_map(root, &at, err) < 0)
+	if (want_map(root, &at, err) < 0 || check_version(root, base, err) < 0)
 		return -1;
-	for (const struct yaml_node *n = root->child; n; n = n->next)
-		version = version || (strcmp(n->key, "version") == 0 && n->kind == YAML_SCALAR && n->plain &&
-				      strcmp(n->text, "1") == 0);
-	if (!version) {
-		at.line = at.column = 1;
-		source_fail(&at, err, "'version: 1' is missing");
-		return fail_hint(err, "begin the file with 'version: 1'");
-	}
 	for (const struct yaml_node *n = root->child; n; n = n->next)
 		if (strcmp(n->key, "version") != 0 && read_entry(c, n, base, err) < 0)
 			return -1;

@@ -59,6 +59,14 @@ static bool is_no_text(const struct yaml_node *node)
 	return end != t && !*end && strspn(t, "+-.0123456789eE") == strlen(t);
 }
 
+int file_text_wanted(const struct yaml_node *node, const struct source *at, struct cordon_error *err)
+{
+	if (!is_no_text(node))
+		return 0;
+	source_fail(at, err, "a text is wanted here, not %s", strpbrk(node->text, "tf") ? "a truth value" : "a number");
+	return fail_hint(err, "if it is meant as a text, write \"%s\"", node->text);
+}
+
 static int check_type(enum option_type type, const struct yaml_node *node, const struct source *at,
 		      struct cordon_error *err)
 {
@@ -70,12 +78,7 @@ static int check_type(enum option_type type, const struct yaml_node *node, const
 		return fail_hint(err, "write %s without quotes",
 				 strcmp(node->text, "true") == 0 ? "true" : "true or false");
 	}
-	if (texts && is_no_text(node)) {
-		source_fail(at, err, "a text is wanted here, not %s",
-			    strpbrk(node->text, "tf") ? "a truth value" : "a number");
-		return fail_hint(err, "if it is meant as a text, write \"%s\"", node->text);
-	}
-	return 0;
+	return texts ? file_text_wanted(node, at, err) : 0;
 }
 
 static int read_scalar(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
@@ -216,6 +219,8 @@ static int read_extends(struct file_head *head, const struct yaml_node *node, co
 
 	if (node->kind != YAML_SCALAR || yaml_is_null(node) || !*node->text)
 		return file_wrong_kind(node, YAML_SCALAR, &at, "name one preset or one file", err);
+	if (file_text_wanted(node, &at, err) < 0)
+		return -1;
 	head->extends = node;
 	return 0;
 }

@@ -17,6 +17,8 @@ struct source file_at_value(const struct source *base, const struct yaml_node *n
 struct source file_at_key(const struct source *base, const struct yaml_node *node);
 int file_wrong_kind(const struct yaml_node *node, enum yaml_kind want, const struct source *at, const char *hint,
 		    struct cordon_error *err);
+/* A scalar that YAML and JSON take for a number or a truth value is none. */
+int file_text_wanted(const struct yaml_node *node, const struct source *at, struct cordon_error *err);
 /* network.allow, network.allow_cidr and secrets (file_network.c). */
 int file_read_rules(struct cordon_policy *layer, enum option_id id, const struct yaml_node *node,
 		    const struct source *at, struct cordon_error *err);

@@ -25,6 +25,11 @@ static int scalar_wanted(const struct yaml_node *node, const struct source *at, 
 	return file_wrong_kind(node, YAML_SCALAR, at, "write the value behind the colon, or remove the key", err);
 }
 
+static int text_wanted(const struct yaml_node *node, const struct source *at, struct cordon_error *err)
+{
+	return scalar_wanted(node, at, err) < 0 ? -1 : file_text_wanted(node, at, err);
+}
+
 static int unknown_field(const struct field *fields, const struct yaml_node *node, const char *what,
 			 const struct source *base, struct cordon_error *err)
 {
@@ -104,7 +109,7 @@ static int read_host(void *to, const struct yaml_node *node, const struct source
 {
 	struct net_rule *rule = to;
 
-	return scalar_wanted(node, at, err) < 0 ? -1 : network_host(&rule->host, node->text, at, err);
+	return text_wanted(node, at, err) < 0 ? -1 : network_host(&rule->host, node->text, at, err);
 }
 
 static int read_address(void *to, const struct yaml_node *node, const struct source *at, struct cordon_error *err)
@@ -196,7 +201,7 @@ static int read_secret_name(void *to, const struct yaml_node *node, const struct
 {
 	struct net_rule *rule = to;
 
-	if (scalar_wanted(node, at, err) < 0 || network_check_secret_name(node->text, at, err) < 0)
+	if (text_wanted(node, at, err) < 0 || network_check_secret_name(node->text, at, err) < 0)
 		return -1;
 	rule->secret = strdup(node->text);
 	return rule->secret ? 0 : fail_memory(err);
@@ -258,7 +263,7 @@ int file_read_rules(struct cordon_policy *layer, enum option_id id, const struct
 
 		if (n->kind == YAML_MAP && id == OPT_ALLOW)
 			status = read_rule(layer, n, &entry, err);
-		else if (scalar_wanted(n, &entry, err) < 0)
+		else if (text_wanted(n, &entry, err) < 0)
 			status = -1;
 		else
 			status = policy_put(layer, id, n->text, &entry, err);
@@ -298,9 +303,9 @@ static int read_ttl(void *to, const struct yaml_node *node, const struct source 
 		source_fail(at, err, "%s", fault.message);
 		return fail_hint(err, "%s", fault.hint);
 	}
-	if (secret->ttl_ms >= 1000 && secret->ttl_ms <= 86400000ULL * 365)
+	if (secret->ttl_ms >= NETWORK_TTL_MIN_MS && secret->ttl_ms <= NETWORK_TTL_MAX_MS)
 		return 0;
-	source_fail(at, err, "'%.60s' is too %s", node->text, secret->ttl_ms < 1000 ? "small" : "large");
+	source_fail(at, err, "'%.60s' is too %s", node->text, secret->ttl_ms < NETWORK_TTL_MIN_MS ? "small" : "large");
 	return fail_hint(err, "from 1s to 8760h");
 }
 

@@ -206,22 +206,22 @@ static int load_chain(struct cordon_policy **ret, struct loading *l, struct memb
 	return status;
 }
 
-int policy_load(struct cordon_policy **ret, const char *name_or_path, struct cordon_error *err)
+int policy_load(struct cordon_policy **ret, const char *name_or_path, const char *where, struct cordon_error *err)
 {
 	struct loading l = { 0 };
 	struct member m = { 0 };
 	int opened;
 
 	if (is_path(name_or_path))
-		opened = open_file(&l, &m, name_or_path, "", err);
+		opened = open_file(&l, &m, name_or_path, where, err);
 	else
-		opened = open_preset(&l, &m, name_or_path, "", err);
+		opened = open_preset(&l, &m, name_or_path, where, err);
 	return load_chain(ret, &l, &m, opened, err);
 }
 
 int cordon_policy_load(struct cordon_policy **ret_policy, const char *name_or_path, struct cordon_error *err)
 {
-	return policy_load(ret_policy, name_or_path, err);
+	return policy_load(ret_policy, name_or_path, "", err);
 }
 
 int cordon_policy_parse(struct cordon_policy **ret_policy, const char *name, const char *dir, const char *text,

@@ -37,6 +37,9 @@ int network_check_secret_name(const char *name, const struct source *at, struct 
 /* "none" or "http://HOST:PORT"; *ret_host is NULL for none. */
 int network_proxy(const char *text, char **ret_host, uint16_t *ret_port, const struct source *at,
 		  struct cordon_error *err);
+/* How long a policy may say that a fetched value is used. */
+#define NETWORK_TTL_MIN_MS 1000ULL
+#define NETWORK_TTL_MAX_MS (86400000ULL * 365)
 /* How long a value may be used where the policy does not say it; 0: for good. */
 uint64_t network_usual_ttl(const char *from);
 /* A host pattern, normalised; an address in any spelling is told how to be written. */

@@ -190,7 +190,7 @@ int text_tmpfs(char *ret[2], const char *text, const struct source *at, struct c
 		source_fail(at, err, "%s", fault.message);
 		return fail_hint(err, "%s", fault.hint);
 	}
-	if (bytes < 4096 || bytes > 1ULL << 50) {
+	if (bytes < TEXT_TMPFS_MIN || bytes > TEXT_TMPFS_MAX) {
 		source_fail(at, err, "'%.60s' is out of range", colon + 1);
 		return fail_hint(err, "from 4K to 1024T");
 	}
@@ -217,6 +217,8 @@ int text_root(char **ret, const char *text, const struct source *at, struct cord
 	}
 	if (!strchr(text, '/')) {
 		source_fail(at, err, "'%.200s' is neither 'host', an image nor a directory", text);
+		if (str_distance(text, "host", 2) <= 2)
+			return fail_hint(err, "did you mean host? a directory is written with a slash");
 		return fail_hint(err, "write the directory with a slash, as in ./%.60s", text);
 	}
 	return text_host_path(ret, text, at, err);

@@ -88,7 +88,7 @@ int cordon_policy_new(struct cordon_policy **ret_policy, struct cordon_error *er
 	if (!config)
 		return -1;
 	if (config->policy)
-		return policy_load(ret_policy, config->policy, err);
+		return policy_load(ret_policy, config->policy, config->policy_place, err);
 	return policy_alloc_defaults(ret_policy, err);
 }
 

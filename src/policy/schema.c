@@ -1,15 +1,37 @@
 /*
- * The JSON Schema (2020-12) of a policy file, from the option table: what it accepts, the parser accepts as far as a schema can
- * say (whether a path has '..' behind a name, or two mounts one DEST, it cannot). Pure.
+ * The JSON Schema (2020-12) of a policy file, from the option table: it takes what the parser takes. What a schema cannot say: whether
+ * a preset or an image exists, where a relative path leads, whether two mounts have one DEST, what a label of a host's name may be, and
+ * whether rules fit each other and the secrets. Lengths are in characters here and in bytes there, and a number is a number however it
+ * is written (1.0, 1e3). Pure.
  */
 #include "policy/schema.h"
 
 #include "policy/option.h"
+#include "policy/text.h"
 #include "policy/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Paths, from what no path holds on. "." and ".." are components between slashes. */
+#define CHARACTER "[^\\u0000-\\u001f\\u007f]"
+#define NO_COLON "[^:\\u0000-\\u001f\\u007f]"
+#define NO_DOTDOT(END) "(?!.*/\\.\\.(/|" END "$))" /* END ":|": a mount's path ends there as well */
+/* In the box; as a place to mount at, neither the root nor what belongs to the box. */
+#define BOX_PATH NO_DOTDOT("") "/" CHARACTER "*"
+#define MOUNTABLE NO_DOTDOT(":|") "(?=.*/(?!\\.?(/|:|$)))(?!/+(\\./+)*(proc|sys|dev)(/|:|$))"
+/* On the host: ".." only in front. */
+#define HOST_BEGIN(END) "(" NO_DOTDOT(END) "/|" RELATIVE(END) ")"
+#define RELATIVE(END) "(?![~/]|$)(\\.\\.?/+)*" NO_DOTDOT(END)
+#define HOST_PATH HOST_BEGIN("") CHARACTER "*"
+
+void schema_unit(struct json *j, enum option_type type, uint64_t min, uint64_t max)
+{
+	auto_free char *pattern = unit_pattern(type, min, max);
+
+	schema_text(j, pattern);
+}
 
 /* Types with a bare-number form have two: a JSON number, or text with a unit. */
 static void schema_number(struct json *j, const struct option *o)
@@ -17,8 +39,7 @@ static void schema_number(struct json *j, const struct option *o)
 	bool bare = o->type == TYPE_SIZE || o->type == TYPE_COUNT || o->type == TYPE_CPUS;
 
 	if (!bare) {
-		json_string(j, "type", "string");
-		json_string(j, "pattern", unit_pattern(o->type));
+		schema_unit(j, o->type, o->min, o->max);
 		return;
 	}
 	json_array(j, "anyOf");
@@ -34,8 +55,7 @@ static void schema_number(struct json *j, const struct option *o)
 	}
 	json_end_object(j);
 	json_object(j, NULL);
-	json_string(j, "type", "string");
-	json_string(j, "pattern", unit_pattern(o->type));
+	schema_unit(j, o->type, o->min, o->max);
 	json_end_object(j);
 	json_end_array(j);
 }
@@ -73,6 +93,7 @@ static void schema_map(struct json *j)
 	json_end_object(j);
 }
 
+#define WORD "[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\\\u0000-\\u001f\\u007f]+"
 static const char *entry_pattern(enum option_id id)
 {
 	if (id == OPT_DEGRADE || id == OPT_REQUIRE)
@@ -81,24 +102,61 @@ static const char *entry_pattern(enum option_id id)
 	if (id == OPT_PASS_ENV)
 		return "^[A-Za-z_][A-Za-z0-9_]*$";
 	if (id == OPT_COMMANDS)
-		return "^(/[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+)+$|^\\[$|^[^/ ,;|&<>()$`'\"*?\\[\\]{}\\\\]+$";
+		return "^(?!.*/\\.\\.?(/|$))(/" WORD ")+$|^\\[$|^" WORD "$";
 	if (options[id].type == TYPE_MOUNTS)
-		return "^[^:~][^:]*(:/[^:]+)?$";
-	if (options[id].type == TYPE_TMPFS)
-		return "^/[^:]+:(0|[1-9][0-9]*)(\\.[0-9]{1,3})?([KMGT](iB)?)?$";
+		return "^(?!:)(" HOST_BEGIN(":|") NO_COLON "*:(?=/)" MOUNTABLE "|(?=/)" MOUNTABLE
+							   "|" RELATIVE(":|") ")" NO_COLON "+$";
+	if (options[id].type == TYPE_PATHS)
+		return "^(?!.*(^|/)\\.\\.(/|$))(?=(.*/)?(?!\\.?(/|$)))" CHARACTER "+$";
 	if (options[id].type == TYPE_HOSTPATHS)
-		return "^[^~]";
-	return ".";
+		return "^" HOST_PATH "$";
+	return "^" CHARACTER "+$";
+}
+#undef WORD
+
+/* DEST:SIZE */
+static void schema_tmpfs(struct json *j)
+{
+	auto_free char *size = unit_pattern(TYPE_SIZE, TEXT_TMPFS_MIN, TEXT_TMPFS_MAX),
+		       *pattern = size ? str_printf("^(?=/)" MOUNTABLE NO_COLON "+:%s", size + 1) : NULL;
+
+	schema_text(j, pattern);
 }
 
 static void schema_list(struct json *j, enum option_id id)
 {
+	enum option_type type = options[id].type;
+
 	json_string(j, "type", "array");
 	json_object(j, "items");
-	schema_text(j, entry_pattern(id));
+	if (type == TYPE_TMPFS)
+		schema_tmpfs(j);
+	else
+		schema_text(j, entry_pattern(id));
+	json_uint(j, "maxLength", type == TYPE_STRINGS ? TEXT_WORD_MAX : TEXT_PATH_MAX);
 	json_end_object(j);
 	if (id == OPT_COMMANDS)
 		json_uint(j, "minItems", 1);
+}
+
+static const char *text_pattern(enum option_id id)
+{
+	if (options[id].type == TYPE_PATH)
+		return "^" BOX_PATH "$";
+	if (options[id].type == TYPE_ROOT)
+		return "^(host|image:(?!.*/([./@]|$))[A-Za-z0-9][A-Za-z0-9._:/+-]{0,199}(@sha256:[0-9a-f]{64})?|"
+		       "(?!image:)(?=.*/)" HOST_PATH ")$";
+	if (id == OPT_USER)
+		return "^(?!root$)[a-z_][a-z0-9_-]{0,31}$";
+	if (id == OPT_UPSTREAM_PROXY)
+		return "^(none|http://(\\[[0-9a-fA-F:.]+\\]|[^/@:*\\s\\[\\]]+):" SCHEMA_PORT ")$";
+	return id == OPT_CA_FILE ? "^/" CHARACTER "*$" : "^" CHARACTER "+$";
+}
+
+static void schema_string(struct json *j, enum option_id id)
+{
+	schema_text(j, text_pattern(id));
+	json_uint(j, "maxLength", options[id].type == TYPE_STRING ? TEXT_WORD_MAX : TEXT_PATH_MAX);
 }
 
 static void schema_default(struct json *j, const struct option *o)
@@ -137,15 +195,8 @@ static void schema_option(struct json *j, enum option_id id)
 		schema_words(j, o);
 	else if (o->type == TYPE_SWITCH)
 		json_string(j, "type", "boolean");
-	else if (o->type == TYPE_PATH)
-		schema_text(j, "^/");
-	else if (o->type == TYPE_ROOT)
-		schema_text(j, "^(host|image:[A-Za-z0-9][A-Za-z0-9._:/+@-]*|[^~]*/.*)$");
-	else if (o->type == TYPE_STRING)
-		schema_text(j, id == OPT_USER             ? "^[a-z_][a-z0-9_-]{0,31}$"
-			       : id == OPT_UPSTREAM_PROXY ? "^(none|http://[^/@]+:[1-9][0-9]{0,4})$"
-			       : id == OPT_CA_FILE        ? "^/"
-							  : ".");
+	else if (type_is_text(o->type))
+		schema_string(j, id);
 	else
 		schema_number(j, o);
 	schema_default(j, o);

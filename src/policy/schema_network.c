@@ -2,12 +2,13 @@
 #include "policy/schema.h"
 
 #include "net/config.h"
-#include "policy/unit.h"
+#include "policy/network.h"
 
 /* Only the shape of a name: what a label may be, the parser says. */
 #define NAME "(\\*|(\\*\\.)?[^*/:@\\s\\[\\]]+)"
-#define PORT "[1-9][0-9]{0,4}"
-#define VARIABLE "^[A-Za-z_][A-Za-z0-9_]*$"
+#define PORTS SCHEMA_PORT "(-" SCHEMA_PORT ")?"
+#define LIST PORTS "(," PORTS ")*(/(tls|http|tcp))?"
+#define SECRET "^(?!LD_|(PATH|GLIBC_TUNABLES|GCONV_PATH)$)[A-Za-z_][A-Za-z0-9_]{0,199}$"
 
 static void described(struct json *j, const char *name, const char *help)
 {
@@ -54,7 +55,7 @@ static void ports_field(struct json *j)
 	json_uint(j, "maximum", UINT16_MAX);
 	json_end_object(j);
 	json_object(j, NULL);
-	schema_text(j, "^" PORT "(-" PORT ")?$");
+	schema_text(j, "^" PORTS "$");
 	json_end_object(j);
 	json_end_array(j);
 	json_end_object(j);
@@ -84,7 +85,7 @@ static void rule_object(struct json *j)
 	word_field(j, "protocol", "tls on 443, http on 80; other ports must say it", protocols);
 	texts_field(j, "methods", "the only methods of requests", "^[A-Z-]{1,16}$");
 	texts_field(j, "paths", "the only paths of requests; a star stands for anything", "^/[^?#%;\\\\ ]*$");
-	text_field(j, "secret", "the secret that requests are given", VARIABLE);
+	text_field(j, "secret", "the secret that requests are given", SECRET);
 	word_field(j, "ech", "whether an encrypted ClientHello may pass", ech);
 	json_end_object(j);
 	json_array(j, "oneOf");
@@ -98,11 +99,11 @@ void schema_rules(struct json *j, enum option_id id)
 	json_string(j, "type", "array");
 	json_object(j, "items");
 	if (id == OPT_ALLOW_CIDR) {
-		schema_text(j, "^\\[?[0-9a-fA-F:.]+(/[0-9]{1,3})?\\]?(/[0-9]{1,3})?:[0-9,/a-z-]+$");
+		schema_text(j, "^\\[?[0-9a-fA-F:.]+(/[0-9]{1,3})?\\]?(/[0-9]{1,3})?:" LIST "$");
 	} else {
 		json_array(j, "anyOf");
 		json_object(j, NULL);
-		schema_text(j, "^" NAME "(:[0-9,/a-z-]+)?$");
+		schema_text(j, "^" NAME "(:" LIST ")?$");
 		json_end_object(j);
 		json_object(j, NULL);
 		rule_object(j);
@@ -118,7 +119,7 @@ void schema_secrets(struct json *j)
 
 	json_string(j, "type", "object");
 	json_object(j, "propertyNames");
-	json_string(j, "pattern", VARIABLE);
+	json_string(j, "pattern", SECRET);
 	json_end_object(j);
 	json_object(j, "additionalProperties");
 	json_string(j, "type", "object");
@@ -126,9 +127,12 @@ void schema_secrets(struct json *j)
 	json_strings(j, "required", required);
 	json_object(j, "properties");
 	text_field(j, "from", "env:VARIABLE, file:PATH or command:LINE",
-		   "^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+|command:.+)$");
-	text_field(j, "header", "the header that carries it, {} for the value", "^[^: ]+: .*\\{\\}");
-	text_field(j, "ttl", "how long a fetched value may be used", unit_pattern(TYPE_DURATION));
+		   "^(env:[A-Za-z_][A-Za-z0-9_]*|file:(?!~).+|command: *[^ ].*)$");
+	text_field(j, "header", "the header that carries it, {} for the value",
+		   "^(?!.*\\{\\}.*\\{\\})[A-Za-z0-9._-]+: [ -~]*\\{\\}[ -~]*$");
+	described(j, "ttl", "how long a fetched value may be used");
+	schema_unit(j, TYPE_DURATION, NETWORK_TTL_MIN_MS, NETWORK_TTL_MAX_MS);
+	json_end_object(j);
 	json_end_object(j);
 	json_end_object(j);
 }

@@ -6,6 +6,8 @@
 #include "policy/source.h"
 
 enum { TEXT_PATH_MAX = 4095, TEXT_WORD_MAX = 1024 };
+#define TEXT_TMPFS_MIN 4096ULL
+#define TEXT_TMPFS_MAX (1ULL << 50)
 
 /* A STRING, or an entry of STRINGS, by what the option means. */
 int text_check_word(enum option_id id, const char *text, const struct source *at, struct cordon_error *err);

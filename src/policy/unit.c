@@ -1,9 +1,14 @@
 /* Numbers with units: see unit.h. One table of units; one walk over the text. Pure. */
 #include "policy/unit.h"
 
+#include "policy/pattern.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Thousandths of a number take ten bits more than the number. */
+typedef unsigned __int128 wide;
 
 struct unit {
 	const char *name;
@@ -51,21 +56,16 @@ static const struct unit cpus[] = {
 /* What a type of number is called, how it is written, and what to write instead of something else. */
 static const struct kind {
 	const struct unit *units;
-	const char *name, *whole, *hint, *pattern;
+	const char *name, *whole, *hint;
 } kinds[] = {
-#define NUMBER "^(0|[1-9][0-9]*)(\\.[0-9]{1,3})?"
 	[TYPE_SIZE] = { sizes, "a size", "a whole number of bytes",
-			"K, M, G and T are powers of 1024 (512M, also 512MiB); a bare number is bytes",
-			NUMBER "([KMGT](iB)?)?$" },
-	[TYPE_RATE] = { rates, "a rate", "a whole number of bytes per second", "write a size and '/s', as in 50M/s",
-			NUMBER "([KMGT](iB)?)?/s$" },
+			"K, M, G and T are powers of 1024 (512M, also 512MiB); a bare number is bytes" },
+	[TYPE_RATE] = { rates, "a rate", "a whole number of bytes per second", "write a size and '/s', as in 50M/s" },
 	[TYPE_DURATION] = { durations, "a time", "a whole number of milliseconds",
-			    "write ms, s, m or h behind it, as in 500ms, 60s or 5m", NUMBER "(ms|s|m|h)$" },
-	[TYPE_COUNT] = { counts, "a number", "a whole number", "k is 1000 and m is 1000000, as in 20k",
-			 NUMBER "[km]?$" },
+			    "write ms, s, m or h behind it, as in 500ms, 60s or 5m" },
+	[TYPE_COUNT] = { counts, "a number", "a whole number", "k is 1000 and m is 1000000, as in 20k" },
 	[TYPE_CPUS] = { cpus, "a number of CPUs", "a number of thousandths",
-			"write a decimal number, as in 1.5 or 0.25", NUMBER "$" },
-#undef NUMBER
+			"write a decimal number, as in 1.5 or 0.25" },
 };
 
 static const struct kind *kind_of(enum option_type type)
@@ -84,15 +84,16 @@ __attribute__((format(printf, 2, 3))) static int fault_set(struct unit_fault *fa
 }
 
 /* The digits and up to three decimals, in thousandths; *end is what follows. 0, -1 no number, -2 too large. */
-static int parse_milli(const char *text, uint64_t *ret, const char **end)
+static int parse_milli(const char *text, wide *ret, const char **end)
 {
 	const char *p = text;
-	uint64_t n = 0, scale = 1000;
+	wide n = 0;
+	unsigned scale = 1000;
 
 	if (*p < '0' || *p > '9' || (*p == '0' && p[1] >= '0' && p[1] <= '9'))
 		return -1;
 	for (; *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(*p - '0'), &n))
+		if (__builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (unsigned)(*p - '0'), &n))
 			return -2;
 	if (__builtin_mul_overflow(n, 1000, &n))
 		return -2;
@@ -101,7 +102,7 @@ static int parse_milli(const char *text, uint64_t *ret, const char **end)
 			scale /= 10;
 			if (!scale)
 				return -1;
-			if (__builtin_add_overflow(n, (uint64_t)(*p - '0') * scale, &n))
+			if (__builtin_add_overflow(n, (unsigned)(*p - '0') * scale, &n))
 				return -2;
 		}
 		if (scale == 1000)
@@ -153,7 +154,7 @@ int unit_parse(enum option_type type, const char *text, uint64_t *ret_num, struc
 	const struct kind *kind = kind_of(type);
 	const struct unit *unit;
 	const char *end = text;
-	uint64_t milli = 0, product;
+	wide milli = 0, product;
 	int status;
 
 	if (!kind)
@@ -170,13 +171,11 @@ int unit_parse(enum option_type type, const char *text, uint64_t *ret_num, struc
 		;
 	if (!unit->name)
 		return wrong_unit(kind, text, end, fault);
-	if (__builtin_mul_overflow(milli, unit->factor, &product)) {
-		/* Thousandths cost ten bits at the top: far beyond every range of the table. */
+	if (__builtin_mul_overflow(milli, unit->factor, &product) || product / 1000 > UINT64_MAX)
 		return fault_set(fault, "'%.60s' is too large", text);
-	}
 	if (product % 1000)
 		return fault_set(fault, "'%.60s' is not %s", text, kind->whole);
-	*ret_num = product / 1000;
+	*ret_num = (uint64_t)(product / 1000);
 	return 0;
 }
 
@@ -227,9 +226,46 @@ const char *unit_text(enum option_type type, uint64_t num, char *buf, size_t siz
 	return buf;
 }
 
-const char *unit_pattern(enum option_type type)
+/* ---- as a regular expression ---- */
+
+/* All names of one factor, behind the numbers of it that are in range. */
+static void unit_alternative(struct str *out, const struct unit *units, uint64_t factor, uint64_t min, uint64_t max)
+{
+	wide low = ((wide)min * 1000 + factor - 1) / factor, high = (wide)max * 1000 / factor;
+	const char *bar = "";
+	unsigned step = 1;
+
+	while ((wide)factor * step % 1000)
+		step++;
+	low = (low + step - 1) / step * step;
+	high = high / step * step;
+	if (low > high)
+		return;
+	str_add(out, out->len > 2 ? "|" : "");
+	pattern_decimal(out, low, high, step);
+	str_add(out, "(");
+	for (const struct unit *u = units; u->name; u++)
+		if (u->factor == factor) {
+			str_addf(out, "%s%s", bar, u->name);
+			bar = "|";
+		}
+	str_add(out, ")");
+}
+
+char *unit_pattern(enum option_type type, uint64_t min, uint64_t max)
 {
 	const struct kind *kind = kind_of(type);
+	auto_str struct str out = { 0 };
 
-	return kind ? kind->pattern : NULL;
+	str_add(&out, "^(");
+	for (const struct unit *u = kind ? kind->units : NULL; u && u->name; u++) {
+		bool before = false;
+
+		for (const struct unit *other = kind->units; other != u; other++)
+			before = before || other->factor == u->factor;
+		if (!before)
+			unit_alternative(&out, kind->units, u->factor, min, max);
+	}
+	str_add(&out, ")$");
+	return str_take(&out);
 }

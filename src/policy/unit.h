@@ -15,7 +15,7 @@ struct unit_fault {
 int unit_parse(enum option_type type, const char *text, uint64_t *ret_num, struct unit_fault *fault);
 /* A text that parses back to the same number; buf of at least 32. */
 const char *unit_text(enum option_type type, uint64_t num, char *buf, size_t size);
-/* The same as a regular expression (ECMA 262), for the schema. */
-const char *unit_pattern(enum option_type type);
+/* What parses and is from min to max, as a regular expression (ECMA 262) for the schema; malloc'd or NULL. */
+char *unit_pattern(enum option_type type, uint64_t min, uint64_t max);
 
 #endif

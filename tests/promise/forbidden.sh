@@ -39,6 +39,18 @@ for path in /proc/self /proc/self/root /proc/self/fd /proc/1 /sys/kernel /dev/sh
 	[ ! -e "$path" ] || refuse "$path" "forbidden|neither a file nor"
 done
 
+# The hint fits: what lies in a secret is not helped by a part of it, and a file under another name contains nothing.
+status 126 "what lies in a secret" box --ro "$HOME/.ssh/sub${dest:+:$dest}" -- true
+like "$ERR" 'it is or lies in .*
+hint: mount what lies elsewhere' "is to be taken from elsewhere"
+status 126 "what contains a secret" box --ro "$HOME${dest:+:$dest}" -- true
+like "$ERR" 'it contains .*
+hint: mount a directory that does not contain it' "is too much"
+ln "$HOME/.netrc" "$WORK/data/netrc"
+status 126 "a hard link of one" box --ro "$WORK/data/netrc${dest:+:$dest}" -- true
+like "$ERR" 'it is or lies in .*\.netrc' "is it"
+rm "$WORK/data/netrc"
+
 # Homes, whole, in parts, and what is in them.
 for path in "$HOME" "$WORK" "$HOME/.ssh" "$HOME/.ssh/id_rsa" "$HOME/.ssh/sub" "$HOME/.ssh/sub/key" "$HOME/.netrc" "$HOME/.aws" \
 	"$HOME/.config" "$HOME/.config/gh" "$HOME/.bash_history"; do

@@ -27,6 +27,27 @@ for file in /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh /etc/machine-id /etc/
 	like "$(probe open "$file" r)" "$nothing" "there is no $file inside"
 done
 
+# Private keys: a member of their group may read them outside, and an ordinary user's box has the caller's groups.
+key=/etc/ssl/private/cordon-key-$BASHPID
+if [ "$ME" = root ] && [ "$LEVEL" = container ] && [ -z "$ENGINE" ] && getent passwd nobody >/dev/null; then
+	[ -d /etc/ssl/private ] || { mkdir -m 755 /etc/ssl/private && defer rmdir /etc/ssl/private; }
+	mode=$(stat -c %a /etc/ssl/private)
+	defer chmod "$mode" /etc/ssl/private
+	chmod a+x /etc/ssl/private
+	echo "$canary" >"$key"
+	defer rm -f "$key"
+	chown root:12345 "$key"
+	chmod 640 "$key"
+	member() { setpriv --reuid 12346 --regid 12346 --groups 12345 env HOME=/ "$@"; }
+	is "$(member cat "$key")" "$canary" "control: a member of its group reads a key of /etc/ssl/private outside"
+	if member "$CORDON" run -- true 2>/dev/null; then
+		is "$(member "$CORDON" run -- sh -c "cat '$key' 2>/dev/null; ls -A /etc/ssl | grep -vxE 'certs|openssl.cnf|cert.pem|ca-bundle.pem'")" "" \
+			"an ordinary user's box has no such key, though it has the group"
+		is "$(member "$CORDON" run -- sh -c 'ls /etc/ssl/certs >/dev/null && echo there')" there "control: certificates are there"
+	else
+		skip "an ordinary user's box has no such key" "no boxes for this user here"
+	fi
+fi
 if [ "$LEVEL" = container ]; then
 	is "$(box -- ls /home)" agent "/home holds the box's own home only"
 	is "$(box -- ls -A /home/agent)" "" "the home is empty"

@@ -90,6 +90,7 @@ static const struct {
 	{ "process.workdir", "/a/../b", "'..'", "", CORDON_INVALID },
 	{ "process.workdir", "", "empty path", "", CORDON_INVALID },
 	{ "process.workdir", "/a\nb", "control character", "", CORDON_INVALID },
+	{ "files.root", "hots", "neither 'host', an image nor a directory", "did you mean host?", CORDON_INVALID },
 	{ "files.root", "debian", "neither 'host', an image nor a directory", "./debian", CORDON_INVALID },
 	{ "files.root", "~/root", "not expanded", "", CORDON_INVALID },
 	{ "files.read", "", "empty path", "", CORDON_INVALID },
