@@ -43,8 +43,21 @@ static void fail(struct collect *c, enum cordon_code code, int errnum, const cha
 
 static void close_below(struct collect *c, size_t depth)
 {
-	while (c->depth > depth)
-		fd_close(&c->dirs[--c->depth]);
+	while (c->depth > depth) {
+		int *fd = &c->dirs[--c->depth];
+
+		if (c->depth && fchmod(*fd, c->modes[c->depth]) < 0)
+			fail(c, CORDON_SYSTEM, errno, "set the mode of a directory");
+		fd_close(fd);
+	}
+}
+
+/* A device, a FIFO or a link, as of /dev/stdout: a file in its place is not what anybody means. */
+static bool is_taken(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
 /* The one under way is complete: give it its name, or remove it. */
@@ -55,6 +68,9 @@ static void finish(struct collect *c)
 	if (c->current < 0)
 		return;
 	name = path_name(c->plan->outs[c->current].host);
+	close_below(c, 1);
+	if (!c->failed && c->temporary[0] && is_taken(c->dirs[0], name))
+		fail(c, CORDON_DENIED, 0, "what is there already is no plain file; it was left alone");
 	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
 		fail(c, CORDON_SYSTEM, errno,
 		     errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR || errno == ENOTDIR
@@ -164,10 +180,12 @@ static void take_directory(struct collect *c, int dir, const char *name, uint32_
 		return;
 	}
 	fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0 || fchmod(fd, mode & 0777 & ~022u) < 0)
+	if (fd < 0) {
 		fail(c, CORDON_SYSTEM, errno, "open a directory");
-	if (fd >= 0)
-		c->dirs[c->depth++] = fd;
+		return;
+	}
+	c->modes[c->depth] = mode & 0777 & ~022u;
+	c->dirs[c->depth++] = fd;
 }
 
 static bool is_plain(const char *name, size_t size)

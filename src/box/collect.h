@@ -9,8 +9,9 @@ enum { COLLECT_DEPTH = 66 };
 
 struct collect {
 	const struct cordon_plan *plan;
-	int dirs[COLLECT_DEPTH]; /* dirs[0]: the target's parent; dirs[n + 1]: the directory at depth n */
-	size_t depth;            /* how many of dirs are open */
+	int dirs[COLLECT_DEPTH];     /* dirs[0]: the target's parent; dirs[n + 1]: the directory at depth n */
+	mode_t modes[COLLECT_DEPTH]; /* theirs, when they are full: one that nobody may write to could not be filled */
+	size_t depth;                /* how many of dirs are open */
 	uint64_t bytes;
 	int current; /* index of the --out under way, -1: none */
 	bool failed; /* the current one */
