@@ -60,6 +60,12 @@ start=$SECONDS
 refused "a terabyte of holes does not fit" box --in "$WORK/t" -- true
 ok "and is known in time" test $((SECONDS - start)) -lt 50
 rm "$WORK/t/sparse"
+mkdir "$WORK/many"
+touch "$WORK/many/"{1..300}
+result --inodes 200 --in "$WORK/many" -- true
+expect "files that do not fit are told with what would help" status=failed 'error.message=~copy in' 'error.hint=~--inodes'
+is "$(box --in "$WORK/many" -- sh -c 'ls many | wc -l')" 300 "control: they do fit"
+rm -r "$WORK/many"
 chmod 6755 "$WORK/t/file"
 is "$(box --in "$WORK/t" -- python3 -c "import os; print(oct(os.stat('t/file').st_mode))")" 0o100755 "setuid bits are left behind"
 name=$(printf 'n%.0s' {1..255})

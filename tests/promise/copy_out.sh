@@ -34,6 +34,13 @@ for what in 'ln -s /etc/passwd' 'ln -s /proc/1/environ' "ln -s $WORK/canary" mkf
 	ok "$name: and no hang" test $((SECONDS - start)) -lt 20
 	rm -rf "$WORK/o/d"
 done
+for what in 'ln -s /etc/passwd x' 'mkfifo x'; do
+	result --out "x:$WORK/o/x" -- sh -c "$what"
+	expect "${what%% *}: the error says what it is about" error.code=denied 'error.message=~left behind: only files and directories are copied, no links$'
+	result --out "d:$WORK/o/d" -- sh -c "mkdir d; cd d; $what"
+	expect "${what%% *}: in a tree, too" error.code=denied 'error.message=~left behind: only files and directories are copied, no links$'
+	rm -rf "$WORK/o/d"
+done
 run "l/f:$WORK/o/through" "mkdir real; echo x >real/f; ln -s real l" >/dev/null 2>&1
 ok "not through a link" test ! -e "$WORK/o/through"
 for path in /proc/self/status /proc/1/environ /dev/zero /dev/fd/0 /etc/../proc/version; do
