@@ -54,6 +54,14 @@ static void close_below(struct collect *c, size_t depth)
 	}
 }
 
+/* A device, a FIFO or a link, as of /dev/stdout: a file in its place is not what anybody means. */
+static bool is_taken(int dir, const char *name)
+{
+	struct stat st;
+
+	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 /* The one under way is complete: give it its name, or remove it. */
 static void finish(struct collect *c)
 {
@@ -63,6 +71,8 @@ static void finish(struct collect *c)
 		return;
 	close_below(c, 1);
 	name = path_name(c->plan->outs[c->current].host);
+	if (!c->failed && c->temporary[0] && is_taken(c->dirs[0], name))
+		fail(c, CORDON_DENIED, 0, "what is there already is no plain file; it was left alone");
 	if (!c->failed && c->temporary[0] && renameat(c->dirs[0], c->temporary, c->dirs[0], name) < 0)
 		fail(c, CORDON_SYSTEM, errno,
 		     errno == ENOTEMPTY || errno == EEXIST || errno == EISDIR || errno == ENOTDIR

@@ -42,6 +42,13 @@ static int fail_in(struct root *r, int errnum, const char *what, const char *nam
 	return cordon_fail(r->err, CORDON_SYSTEM, errnum, "copy in: %s '%s'", what, name);
 }
 
+/* A place of the payload's own has a share of limits.inodes: it may be full before the number is reached. */
+static int fail_make(struct root *r, int errnum, const char *what, const char *name)
+{
+	fail_in(r, errnum, what, name);
+	return errnum == ENOSPC ? fail_hint(r->err, "it does not fit into limits.inodes; raise --inodes") : -1;
+}
+
 static int reopen(int fd, int flags)
 {
 	char path[32];
@@ -77,7 +84,7 @@ static int in_file(struct root *r, int from, const struct stat *st, int dir, con
 		return fail_in(r, -in, "open", name);
 	out = fd_openat2(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600, WALK);
 	if (out < 0)
-		return fail_in(r, -out, "create", name);
+		return fail_make(r, -out, "create", name);
 	n = copy_bytes(r, in, out);
 	if (n < 0) {
 		fail_in(r, -n, "write", name);
@@ -100,7 +107,7 @@ static int in_directory(struct root *r, int from, const struct stat *st, int dir
 	if (depth > COPY_DEPTH)
 		return fail_in(r, ELOOP, "descend into", name);
 	if (mkdirat(dir, name, 0700) < 0)
-		return fail_in(r, errno, "make", name);
+		return fail_make(r, errno, "make", name);
 	to = fd_openat2(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, WALK);
 	d = in < 0 || to < 0 ? NULL : fdopendir(in);
 	if (!d)
@@ -140,7 +147,7 @@ static int in_entry(struct root *r, int from, int dir, const char *name, unsigne
 	if (fstat(from, &st) < 0)
 		return fail_in(r, errno, "stat", name);
 	if (++r->copied_files > r->plan->limits.inodes)
-		return fail_in(r, ENOSPC, "more files than limits.inodes, at", name);
+		return fail_make(r, ENOSPC, "more files than limits.inodes, at", name);
 	if (S_ISREG(st.st_mode))
 		return in_file(r, from, &st, dir, name);
 	if (S_ISDIR(st.st_mode))
@@ -209,6 +216,8 @@ int copy_code(struct root *r)
 
 /* ---- out ---- */
 
+#define LEFT_BEHIND "left behind: only files and directories are copied, no links"
+
 static void out_error(int link, enum cordon_code code, int errnum, const char *path, const char *what)
 {
 	struct link_message m = { .type = LINK_ERROR };
@@ -216,6 +225,15 @@ static void out_error(int link, enum cordon_code code, int errnum, const char *p
 	cordon_fail(&m.error, code, errnum, "copy out of '%s': %s", path, what);
 	(void)fail_step(&m.error, "copy out");
 	(void)link_send(link, &m, -1);
+}
+
+/* What the kernel says of a link and of a socket would be read as a fault. */
+static void out_unopened(int link, int errnum, const char *path)
+{
+	if (errnum == ELOOP || errnum == ENXIO)
+		out_error(link, CORDON_DENIED, 0, path, LEFT_BEHIND);
+	else
+		out_error(link, errnum == ENOENT ? CORDON_NOT_FOUND : CORDON_DENIED, errnum, path, "open");
 }
 
 static void out_entry(const struct plan_copy *c, int link, int fd, struct link_file *file);
@@ -240,8 +258,7 @@ static void out_directory(const struct plan_copy *c, int link, int fd, const str
 		snprintf(sub.name, sizeof(sub.name), "%s", e->d_name);
 		at = openat(dirfd(d), e->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (at < 0)
-			out_error(link, CORDON_DENIED, errno, e->d_name,
-				  "left behind: only files and directories are copied");
+			out_unopened(link, errno, e->d_name);
 		else
 			out_entry(c, link, at, &sub);
 	}
@@ -254,8 +271,7 @@ static void out_entry(const struct plan_copy *c, int link, int fd, struct link_f
 	struct stat st;
 
 	if (fstat(fd, &st) < 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || file->depth > COPY_DEPTH) {
-		out_error(link, CORDON_DENIED, 0, file->name[0] ? file->name : c->box,
-			  "left behind: only files and directories are copied");
+		out_error(link, CORDON_DENIED, 0, file->name[0] ? file->name : c->box, LEFT_BEHIND);
 		return;
 	}
 	file->mode = st.st_mode & (S_IFMT | 0777);
@@ -279,7 +295,7 @@ void copy_out_send(const struct cordon_plan *plan, const char *work, int link)
 			fd = fd_openat2(root, box + 1, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0,
 					RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
 		if (fd < 0)
-			out_error(link, fd == -ENOENT ? CORDON_NOT_FOUND : CORDON_DENIED, -fd, c->box, "open");
+			out_unopened(link, -fd, c->box);
 		else
 			out_entry(c, link, fd, &file);
 	}

@@ -584,6 +584,9 @@ static int payload_exec(struct inside *in)
 	const char *name = argv[0];
 	int seen = -process_exec(in->plan->path, argv, env);
 
+	if (seen == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
+		return cordon_fail(in->err, CORDON_NOT_FOUND, 0,
+				   "'%s' is there, but the interpreter of its first line, or its loader, is not", name);
 	if (seen == ENOENT) {
 		cordon_fail(in->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
 		return fail_hint(in->err, "the box sees %s and what is mounted with --ro and --rw; PATH is %s",

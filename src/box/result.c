@@ -93,10 +93,12 @@ static void set_status(struct cordon_result *r, const struct link_report *p, uin
 	}
 }
 
-static enum cordon_status status_of_error(int code)
+/* A command or a language that is not there is refused; a policy or a program text that is not there is a wrong call. */
+static enum cordon_status status_of_error(const struct cordon_error *e)
 {
-	return code == CORDON_DENIED || code == CORDON_NOT_EXECUTABLE || code == CORDON_NOT_FOUND ? CORDON_REFUSED
-												  : CORDON_FAILED;
+	bool lacks = e->code == CORDON_NOT_FOUND && (strcmp(e->step, "plan") == 0 || strcmp(e->step, "exec") == 0);
+
+	return e->code == CORDON_DENIED || e->code == CORDON_NOT_EXECUTABLE || lacks ? CORDON_REFUSED : CORDON_FAILED;
 }
 
 static void list_layers(unsigned mask, const char **to)
@@ -196,7 +198,7 @@ struct result *result_new(const struct cordon_plan *plan, const struct link_repo
 		if (!p->started || p->failed || strcmp(p->error.step, "started") == 0 ||
 		    strcmp(p->error.step, "exec") == 0 || strcmp(p->error.step, "init") == 0 ||
 		    (!p->has_exit && out->status == CORDON_ERROR)) {
-			out->status = status_of_error(p->error.code);
+			out->status = status_of_error(&p->error);
 			out->exit_code = -1;
 			out->signal = 0;
 			out->limit = NULL;
@@ -214,7 +216,7 @@ struct cordon_result *cordon_result_from_error(const struct cordon_error *error)
 	r->error = *error;
 	r->public.error = &r->error;
 	r->public.exit_code = -1;
-	r->public.status = status_of_error(error->code);
+	r->public.status = status_of_error(error);
 	r->public.layers = r->layers;
 	r->public.degraded = r->degraded;
 	r->public.required = r->required;

@@ -240,7 +240,7 @@ static void out_entry(struct inner *n, int dir, const char *name, struct frame_e
 		return;
 	}
 	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || e->depth > COPY_DEPTH) {
-		out_error(n, CORDON_DENIED, 0, name, "left behind: only files and directories are copied");
+		out_error(n, CORDON_DENIED, 0, name, "left behind: only files and directories are copied, no links");
 		return;
 	}
 	fd = open_shut(dir, name, &st);

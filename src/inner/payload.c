@@ -200,6 +200,9 @@ static int child_exec(struct child *c)
 	const char *name = argv[0];
 	int seen = -process_exec(c->job->path, argv, env);
 
+	if (seen == ENOENT && strchr(name, '/') && access(name, F_OK) == 0)
+		return cordon_fail(c->err, CORDON_NOT_FOUND, 0,
+				   "'%s' is there, but the interpreter of its first line, or its loader, is not", name);
 	if (seen == ENOENT) {
 		cordon_fail(c->err, CORDON_NOT_FOUND, 0, "'%s' was not found in the box", name);
 		return fail_hint(c->err, "the box sees its root and what is mounted with --ro and --rw; PATH is %s",

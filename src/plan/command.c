@@ -89,7 +89,9 @@ static const struct language languages[] = {
 	{ "perl", "pl", COMMAND("perl", "{file}"), NULL },
 	{ "ruby", "rb", COMMAND("ruby", "{file}"), NULL },
 	{ "c", "c",
-	  COMMAND("sh", "-c", "cc -O1 -o \"$1.out\" \"$1\" -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"",
+	  /* Whatever its name ends in, or nothing: to cc that would be a language of its own, or the linker's. */
+	  COMMAND("sh", "-c",
+		  "cc -O1 -o \"$1.out\" -x c \"$1\" -x none -lm || exit; file=$1.out; shift; exec \"$file\" \"$@\"",
 		  "cordon-c", "{file}"),
 	  "cc" },
 };

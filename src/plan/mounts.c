@@ -308,6 +308,18 @@ static int check_in_dest(const struct cordon_plan *plan, const char *dest, struc
 	return fail_hint(err, "copy it into %s or /tmp", plan->home);
 }
 
+/* Where nobody says: in the home, under the name that was said, also where that is a link; "." and ".." are none. Cuts slashes off the end. */
+static char *home_place(const struct cordon_plan *plan, char *said, const char *real)
+{
+	const char *name;
+
+	for (size_t n = strlen(said); n && said[n - 1] == '/'; n--)
+		said[n - 1] = '\0';
+	name = path_name(said);
+	return path_clean(plan->home,
+			  *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0 ? name : path_name(real));
+}
+
 static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, const char *spec,
 		  struct cordon_error *err)
 {
@@ -323,7 +335,7 @@ static int add_in(struct cordon_plan *plan, const struct cordon_policy *policy, 
 	plan->in_count++;
 	if (policy->is_narrowed && check_in(policy, c->host, err) < 0)
 		return -1;
-	c->box = box ? path_clean(plan->home, box) : path_clean(plan->home, path_name(c->host));
+	c->box = box ? path_clean(plan->home, box) : home_place(plan, host, c->host);
 	if (!c->box)
 		return cordon_fail(err, CORDON_INVALID, 0, "--in '%s': the destination is not a path in the box", spec);
 	return policy->is_narrowed ? check_in_dest(plan, c->box, err) : 0;

@@ -41,6 +41,11 @@ if command -v gcc >/dev/null; then
 	status 1 "C that does not compile" "$CORDON" code c "$WORK/bad.c"
 	like "$ERR" 'bad.c:1:.*undeclared' "names file and line"
 	status 42 "C: the exit status is the program's" "$CORDON" code c -e 'int main(void) { return 42; }'
+	for name in prog prog.txt prog.cpp a.out; do
+		printf 'int main(void) { int class = 42; return class; }\n' >"$WORK/$name"
+		status 42 "C in a file called $name" "$CORDON" code c "$WORK/$name"
+	done
+	status 42 "C from a pipe with a name" bash -c '"$CORDON" code c <(printf "int main(void) { return 42; }")'
 	status 7 "C: arguments" "$CORDON" code c -e 'int main(int n, char **v) { return n == 3 && v[2][0] == 98 ? 7 : 1; }' -- a b
 fi
 status 0 "code - from stdin" bash -c 'echo "print(1 + 1)" | "$CORDON" code python -'

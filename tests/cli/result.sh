@@ -53,6 +53,12 @@ check resource_exceeded 137 "too much output" exit_code= limit=output stdout_tru
 check resource_exceeded 153 "a file too large" exit_code= limit=file_size signal=25 :: --file-size 64K -- sh -c 'exec head -c 1M /dev/zero >/tmp/x'
 check denied 127 "a command that is not there" exit_code= error.code=not_found 'error.message=~no-such-thing' 'error.hint=~.' :: -- no-such-thing
 check denied 127 "a path that is not there" error.code=not_found :: -- /usr/bin/no-such-thing
+printf '#!/no/such/interpreter\n' >"$WORK/script"
+chmod 755 "$WORK/script"
+check denied 127 "a script whose interpreter is not there" error.code=not_found 'error.message=~script. is there, but the interpreter' :: --ro "$WORK/script:/script" -- /script
+check failed 125 "a policy that is not there" error.code=not_found 'error.message=~nope' 'denials=[]' :: --policy nope -- true
+result=$("$CORDON" code --json python "$WORK/none.py")
+is "$? $(json status <<<"$result") $(json error.code <<<"$result")" "125 failed not_found" "a program text that is not there"
 check denied 126 "what cannot be executed" error.code=not_executable :: -- /etc/hostname
 check denied 126 "a directory" error.code=not_executable :: -- /usr
 check denied 126 "a command that is not allowed" error.code=denied 'error.message=~ls' 'error.hint=~cat' :: --commands cat -- ls

@@ -17,6 +17,12 @@ else
 	status 0 "control: without it the same runs" box -- true
 	like "$("$CORDON" plan -- true 2>&1)" 'watch' "the plan says watch beforehand"
 fi
+# What a plan says of private files is what becomes of them: the peak has what is in /tmp, or it does not.
+if [ "$LEVEL" = container ] && [ -z "$ENGINE" ]; then
+	result --file-size 80M -- sh -c 'head -c 60M /dev/zero >/tmp/x'
+	if [ "$(field memory_peak_bytes)" -gt 60000000 ]; then said='counts against limits.memory'; else said='on top of limits.memory'; fi
+	like "$("$CORDON" plan -- true 2>&1)" "private files: memory .tmpfs, $said" "private files in memory: $said, and the plan says so"
+fi
 result --require seccomp -- true
 expect "--require of another layer" status=success
 result --require nonsense -- true

@@ -16,6 +16,14 @@ is "$(box --in "$WORK/t" -- sh -c 'cat t/file t/dir/file; find t -uid "$(id -u)"
 is "$(box --in "$WORK/t" -- sh -c 'echo changed >t/file; rm -r t; echo changed')" changed "which may change it"
 is "$(cd "$WORK" && find . -type f -newermt 2000-01-01 ! -name '.*' -exec sha256sum {} + | sort)" "$hash" "the originals are as they were"
 
+# What is named may be a link: the copy has the name that was said.
+ln -s lone "$WORK/alias"
+ln -s t "$WORK/tree"
+is "$(box --in "$WORK/alias" -- cat alias)" lone "a file named by a link, into the home"
+is "$(cd "$WORK/secret" && box --in ../tree/ -- cat tree/file)" one "a tree named by one"
+is "$(cd "$WORK/t" && box --in . -- cat t/file)" one "the directory that one is in has the name it has"
+rm "$WORK/alias" "$WORK/tree"
+
 # Links are copied as links.
 ln -s "$WORK/secret/file" "$WORK/t/link"
 ln -s "$WORK/secret" "$WORK/t/dirlink"
@@ -52,6 +60,12 @@ start=$SECONDS
 refused "a terabyte of holes does not fit" box --in "$WORK/t" -- true
 ok "and is known in time" test $((SECONDS - start)) -lt 50
 rm "$WORK/t/sparse"
+mkdir "$WORK/many"
+touch "$WORK/many/"{1..300}
+result --inodes 200 --in "$WORK/many" -- true
+expect "files that do not fit are told with what would help" status=failed 'error.message=~copy in' 'error.hint=~--inodes'
+is "$(box --in "$WORK/many" -- sh -c 'ls many | wc -l')" 300 "control: they do fit"
+rm -r "$WORK/many"
 chmod 6755 "$WORK/t/file"
 is "$(box --in "$WORK/t" -- python3 -c "import os; print(oct(os.stat('t/file').st_mode))")" 0o100755 "setuid bits are left behind"
 name=$(printf 'n%.0s' {1..255})

@@ -37,6 +37,13 @@ for what in 'ln -s /etc/passwd' 'ln -s /proc/1/environ' "ln -s $WORK/canary" mkf
 	ok "$name: and no hang" test $((SECONDS - start)) -lt 20
 	rm -rf "$WORK/o/d"
 done
+for what in 'ln -s /etc/passwd x' 'mkfifo x'; do
+	result --out "x:$WORK/o/x" -- sh -c "$what"
+	expect "${what%% *}: the error says what it is about" error.code=denied 'error.message=~left behind: only files and directories are copied, no links$'
+	result --out "d:$WORK/o/d" -- sh -c "mkdir d; cd d; $what"
+	expect "${what%% *}: in a tree, too" error.code=denied 'error.message=~left behind: only files and directories are copied, no links$'
+	rm -rf "$WORK/o/d"
+done
 run "l/f:$WORK/o/through" "mkdir real; echo x >real/f; ln -s real l" >/dev/null 2>&1
 ok "not through a link" test ! -e "$WORK/o/through"
 for path in /proc/self/status /proc/1/environ /dev/zero /dev/fd/0 /etc/../proc/version; do
@@ -64,6 +71,9 @@ run "deep:$WORK/o/deep" 'd=deep; for i in $(seq 100); do d=$d/d; done; mkdir -p 
 is "$(left)" 0 "a hundred directories deep leaves nothing half-written"
 run "m:$WORK/o/m" 'echo x >m; chmod 0777 m; chmod 6777 m 2>/dev/null'
 is "$(find "$WORK/o" -perm /6000)" "" "no setuid bit arrives"
+ok "a tree that nobody may write to" run "d:$WORK/o/shut" 'mkdir -p d/sub; echo a >d/a; echo b >d/sub/b; chmod 500 d/sub; chmod 555 d'
+is "$(cat "$WORK/o/shut/a" "$WORK/o/shut/sub/b" | xargs) $(stat -c %a "$WORK/o/shut" "$WORK/o/shut/sub" | xargs)" "a b 555 500" "arrives whole, with its modes"
+chmod -R u+w "$WORK/o/shut"
 
 # Only what is the box's own can be copied out.
 for path in /etc/shadow "$WORK/canary" "../../..$WORK/canary"; do
@@ -78,6 +88,15 @@ is "$(cat "$WORK/canary")" canary "a link at the target is not followed"
 ln -s "$WORK/not-there" "$WORK/o/dangling"
 run "f:$WORK/o/dangling" 'echo owned >f' >/dev/null 2>&1
 ok "nor a dangling one" test ! -e "$WORK/not-there"
+ok "both links are still there" test -L "$WORK/o/link" -a -L "$WORK/o/dangling"
+mkfifo "$WORK/o/fifo"
+[ "$ME" = user ] || mknod "$WORK/o/null" c 1 3
+for name in link fifo null; do
+	[ -e "$WORK/o/$name" ] || continue
+	result --out "f:$WORK/o/$name" -- sh -c 'echo owned >f'
+	is "$RESULT_STATUS $(field error.code)" "125 denied" "a target that is a $name is refused"
+	ok "and left alone" test -L "$WORK/o/$name" -o -p "$WORK/o/$name" -o -c "$WORK/o/$name"
+done
 mkdir "$WORK/o/full"
 echo x >"$WORK/o/full/x"
 run "f:$WORK/o/full" 'echo owned >f' >/dev/null 2>&1
