@@ -19,6 +19,8 @@ static const char *storage_text(const struct cordon_plan *p)
 	switch (p->storage) {
 	case PLAN_STORAGE_MEMORY:
 		return "memory (tmpfs, counts against limits.memory)";
+	case PLAN_STORAGE_QUOTA:
+		return "disk (a directory with a project quota of limits.disk)";
 	case PLAN_STORAGE_LOOP:
 		return "disk (an image of the size of limits.disk)";
 	case PLAN_STORAGE_WATCH:
