@@ -14,9 +14,10 @@ build/test/inner: tests/engine/inner.c
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g $(WARN) -static $< -o $@
 
-# Of the library of this variant, so that it is linked each time: a program that uses it, for tests/life/living.sh.
-.PHONY: build/test/living
-probe: build/test/living
-build/test/living: tests/life/living.c $(B)/libcordon.a
+# Of the library of this variant, so that it is linked each time: programs that use it, for tests/life/living.sh and tests/limits/quota.sh.
+LIVING := build/test/living build/test/living_disk
+.PHONY: $(LIVING)
+probe: $(LIVING)
+$(LIVING): build/test/%: tests/life/%.c $(B)/libcordon.a
 	@mkdir -p $(@D)
-	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/living.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF $@.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@
