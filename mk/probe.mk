@@ -23,12 +23,13 @@ build/test/through.so: tests/fault/through.c tests/fault/through.h
 	@mkdir -p $(@D)
 	@echo "  CC $@"; $(CC) -D_GNU_SOURCE -std=gnu17 -O1 -g -Wall -Wextra -Werror -fPIC -shared $< -o $@
 
-# Of the library of this variant, so that they are linked each time: programs that use it, for tests/life/living.sh and tests/fault/lives.sh.
-.PHONY: build/test/living build/test/lives
-probe: build/test/living build/test/lives
-build/test/lives: tests/fault/lives.c $(B)/libcordon.a
+# Of the library of this variant, so that they are linked each time: programs that use it, for tests/life/living.sh, tests/limits/quota.sh and
+# tests/fault/lives.sh.
+USERS := build/test/living build/test/living_disk build/test/lives
+.PHONY: $(USERS)
+probe: $(USERS)
+build/test/lives: tests/fault/lives.c
+build/test/living build/test/living_disk: build/test/%: tests/life/%.c
+$(USERS): $(B)/libcordon.a
 	@mkdir -p $(@D)
-	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/lives.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@
-build/test/living: tests/life/living.c $(B)/libcordon.a
-	@mkdir -p $(@D)
-	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF build/test/living.d $< $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@
+	@echo "  CC $@"; $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MF $@.d $(filter %.c,$^) $(B)/libcordon.a $(LDFLAGS_$(V)) $(LIBS) -pthread -o $@

@@ -88,7 +88,9 @@ static int in_file(struct root *r, int from, const struct stat *st, int dir, con
 	n = copy_bytes(r, in, out);
 	if (n < 0) {
 		fail_in(r, -n, "write", name);
-		return n == -ENOSPC ? fail_hint(r->err, "it does not fit into limits.disk; raise --disk") : -1;
+		return n == -ENOSPC || n == -EDQUOT
+			       ? fail_hint(r->err, "it does not fit into limits.disk; raise --disk")
+			       : -1;
 	}
 	if (fchown(out, r->uid, r->gid) < 0 || fchmod(out, st->st_mode & 0777) < 0)
 		return fail_in(r, errno, "own", name);

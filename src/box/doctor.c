@@ -4,12 +4,17 @@
  * nothing behind.
  */
 #include "base/error.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "os/cgroup.h"
 #include "os/probe.h"
+#include "os/quota.h"
 #include "plan/engine_probe.h"
+#include "policy/config.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +103,45 @@ static void judge_container(struct level *level, const struct report *r)
 		no_promise(level, "a bound on disk bandwidth");
 }
 
+/* The installation says where scratch directories are, so that it is not one of those that probe_all() tries. */
+static void examine_quota(struct report *r)
+{
+	const struct config *config = config_get(NULL);
+	auto_close int dir = config ? open(config->scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct probe_finding *f = &r->findings[r->count];
+	int found = dir < 0 ? -errno : quota_probe(dir);
+
+	if (!config || r->count == PROBE_FINDINGS_MAX)
+		return;
+	*f = (struct probe_finding){ .name = "project_quota", .state = found == 0 ? PROBE_AVAILABLE : PROBE_LIMITED };
+	r->count++;
+	if (found == 0) {
+		snprintf(f->detail, sizeof(f->detail), "`storage: disk` is bounded by the file system of %s itself",
+			 config->scratch_dir);
+		return;
+	}
+	snprintf(f->detail, sizeof(f->detail), "%s %s; `storage: disk` is bounded in other ways", config->scratch_dir,
+		 geteuid() != 0     ? "is not bounded by it: root's alone"
+		 : found == -EEXIST ? "belongs to a project already"
+				    : "is on no file system that enforces it");
+	if (geteuid() != 0)
+		return;
+	snprintf(
+		f->remedy, sizeof(f->remedy), "%s",
+		found == -EEXIST
+			? "set scratch_dir to a directory that belongs to none (lsattr -pd tells)"
+			: "only for a faster start: set scratch_dir to an ext4 mounted with prjquota (tune2fs -O "
+			  "project,quota -Q prjquota while it is not mounted) or an xfs with pquota, on a kernel of at "
+			  "least 5.14");
+}
+
 static void examine(struct report *r)
 {
 	const unsigned both = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS;
 	struct cgroup_host host;
 
 	r->count = probe_all(r->findings);
+	examine_quota(r);
 	cgroup_probe(&host);
 	r->limit_source = has(r, "cgroup") && (host.can & both) == both ? "cgroup" : "watch";
 	r->container = probe_container();

@@ -147,7 +147,7 @@ struct taker {
 static int fail_take(struct taker *t, int errnum, const char *what, const char *name)
 {
 	cordon_fail(t->err, CORDON_SYSTEM, errnum, "copy in: %s '%s'", what, name);
-	if (errnum == ENOSPC)
+	if (errnum == ENOSPC || errnum == EDQUOT)
 		(void)fail_hint(t->err, "it does not fit into limits.disk or limits.inodes; raise --disk or --inodes");
 	return fail_step(t->err, "copy in");
 }

@@ -1,9 +1,9 @@
 /*
  * Scratch directories on disk: see scratch.h. SCRATCH/cordon-… belongs to the keeper; below it lies what the payload writes.
  *
- * storage: disk as root: an ext4 image of the right size on a loop device. The image has no name any more once it is attached
- * and the device clears itself, so a killed keeper leaves nothing. Otherwise a plain directory that the keeper watches. Process level:
- * a plain directory that is the payload's home. Runs in the keeper, with the caller's rights.
+ * storage: disk as root: a directory with a project quota where the file system has that. Else an ext4 image of the right size on a loop device; the
+ * image has no name any more once it is attached and the device clears itself, so a killed keeper leaves nothing. Otherwise a plain directory that the
+ * keeper watches. Process level: a plain directory that is the payload's home. Runs in the keeper, with the caller's rights.
  */
 #include "box/scratch.h"
 
@@ -12,6 +12,7 @@
 #include "base/owner.h"
 #include "base/remove.h"
 #include "os/loop.h"
+#include "os/quota.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -23,6 +24,8 @@
 #include <unistd.h>
 
 enum { SWEEP_MAX = 64 };
+
+#define FILES "files"
 
 static int fail(struct cordon_error *err, int errnum, const char *what, const char *path)
 {
@@ -102,6 +105,19 @@ static int make_loop(const struct cordon_plan *plan, int top, struct prepared *p
 		       : 0;
 }
 
+/* Before anything is in it. */
+static int hold(const struct cordon_plan *plan, int top, struct cordon_error *err)
+{
+	int r = quota_hold(top, getpid(), plan->limits.disk_bytes, plan->limits.inodes);
+
+	if (r == 0)
+		return 0;
+	cordon_fail(err, CORDON_SYSTEM, -r, "set a project quota of the size of limits.disk below '%s'",
+		    plan->scratch_dir);
+	return fail_hint(
+		err, "without project quota on that file system a disk image is used; --storage memory needs neither");
+}
+
 /* ---- process level ---- */
 
 static int replace(char **slot, const char *from, const char *to)
@@ -152,10 +168,12 @@ int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p
 		return -1;
 	if (plan->storage == PLAN_STORAGE_LOOP && !process)
 		return make_loop(plan, top, p, err);
-	p->scratch = make_inner(top, "files", uid, gid, path, err);
+	if (plan->storage == PLAN_STORAGE_QUOTA && hold(plan, top, err) < 0)
+		return -1;
+	p->scratch = make_inner(top, FILES, uid, gid, path, err);
 	if (p->scratch < 0)
 		return -1;
-	p->scratch_path = str_printf("%s/files", path);
+	p->scratch_path = str_printf("%s/" FILES, path);
 	if (!p->scratch_path)
 		return fail_memory(err);
 	if (!process)
@@ -164,23 +182,43 @@ int scratch_make(struct cordon_plan *plan, const char *owner, struct prepared *p
 	return !p->work || rename_home(plan, p->work) < 0 ? fail_memory(err) : 0;
 }
 
+/* ---- the end ---- */
+
+static int open_top(int base, const char *name)
+{
+	return openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* Limits hold as long as there are files, and the name, by which they are found, goes after them. */
+static int remove_top(int base, const char *name)
+{
+	auto_close int top = open_top(base, name);
+
+	if (top >= 0) {
+		(void)remove_tree(top, FILES);
+		quota_release(top);
+	}
+	return remove_tree(base, name);
+}
+
 int scratch_undo(const char *scratch_dir, const char *owner)
 {
 	auto_close int dir = open_base(scratch_dir);
 
 	if (dir == -ENOENT)
 		return 0;
-	return dir < 0 ? dir : remove_tree(dir, owner);
+	return dir < 0 ? dir : remove_top(dir, owner);
 }
 
 char *scratch_keep(const char *scratch_dir, const char *owner)
 {
-	auto_close int dir = open_base(scratch_dir);
+	auto_close int dir = open_base(scratch_dir), top = dir < 0 ? -1 : open_top(dir, owner);
 	auto_free char *name = str_printf("kept-%s", owner), *base = base_path(scratch_dir);
 
-	if (dir < 0 || !name || !base || renameat(dir, owner, dir, name) < 0)
+	if (top < 0 || !name || !base)
 		return NULL;
-	return str_printf("%s/%s/files", base, name);
+	quota_release(top); /* while the old name finds it */
+	return renameat(dir, owner, dir, name) < 0 ? NULL : str_printf("%s/%s/" FILES, base, name);
 }
 
 void scratch_sweep(const char *scratch_dir)
@@ -202,6 +240,6 @@ void scratch_sweep(const char *scratch_dir)
 	}
 	while (seen < SWEEP_MAX && (e = readdir(d)))
 		if (str_starts(e->d_name, "cordon-") && ++seen && owner_is_orphan(e->d_name))
-			(void)remove_tree(dirfd(d), e->d_name);
+			(void)remove_top(dirfd(d), e->d_name);
 	closedir(d);
 }

@@ -20,6 +20,8 @@ static const char *storage_text(const struct cordon_plan *p)
 	case PLAN_STORAGE_MEMORY:
 		return p->limits_by_watch ? "memory (tmpfs, on top of limits.memory, which is watched)"
 					  : "memory (tmpfs, counts against limits.memory)";
+	case PLAN_STORAGE_QUOTA:
+		return "disk (a directory with a project quota of limits.disk)";
 	case PLAN_STORAGE_LOOP:
 		return "disk (an image of the size of limits.disk)";
 	case PLAN_STORAGE_WATCH:

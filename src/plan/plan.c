@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/path.h"
 #include "os/landlock.h"
+#include "os/quota.h"
 #include "os/subid.h"
 #include "plan/command.h"
 #include "plan/engine.h"
@@ -17,6 +18,7 @@
 #include "policy/unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,6 +197,28 @@ static void resolve_limits(struct cordon_plan *plan, const struct cordon_policy 
 	};
 }
 
+/*
+ * Only a payload in a user namespace cannot take its files out of their project, and only our own boxes are written by nobody else: what serves
+ * another engine's may have the right to exceed quotas.
+ */
+static bool can_use_quota(const struct cordon_plan *plan)
+{
+	auto_close int dir = -1;
+
+	if (!plan->as_root || plan->engine->driver || !(plan->layers & LAYER_BIT(USERNS)) ||
+	    plan->may_degrade & LAYER_BIT(USERNS))
+		return false;
+	dir = open(plan->scratch_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return dir >= 0 && quota_probe(dir) == 0;
+}
+
+/* An image goes with the box: there is none to keep. */
+static bool can_use_loop(const struct cordon_plan *plan)
+{
+	return plan->as_root && !plan->keep && access("/sbin/mkfs.ext4", X_OK) == 0 &&
+	       access("/dev/loop-control", W_OK) == 0;
+}
+
 static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	const struct config *config;
@@ -204,19 +228,20 @@ static int resolve_storage(struct cordon_plan *plan, const struct cordon_policy 
 			    "--keep keeps the scratch directory, and there is none with files.storage: memory");
 		return fail_hint(err, "add --storage disk, or take files out with --out");
 	}
-	if (policy_num(policy, OPT_STORAGE) == STORAGE_DISK)
-		plan->storage = plan->as_root && !plan->keep && access("/sbin/mkfs.ext4", X_OK) == 0 &&
-						access("/dev/loop-control", W_OK) == 0
-					? PLAN_STORAGE_LOOP
-					: PLAN_STORAGE_WATCH;
-	if (plan->level == LEVEL_PROCESS)
-		plan->storage = PLAN_STORAGE_WATCH;
 	config = config_get(err);
 	if (!config)
 		return -1;
 	plan->scratch_dir = strdup(config->scratch_dir);
 	plan->state_dir = strdup(config->state_dir);
-	return plan->scratch_dir && plan->state_dir ? 0 : fail_memory(err);
+	if (!plan->scratch_dir || !plan->state_dir)
+		return fail_memory(err);
+	if (plan->level == LEVEL_PROCESS)
+		plan->storage = PLAN_STORAGE_WATCH;
+	else if (policy_num(policy, OPT_STORAGE) == STORAGE_DISK)
+		plan->storage = can_use_quota(plan)  ? PLAN_STORAGE_QUOTA
+				: can_use_loop(plan) ? PLAN_STORAGE_LOOP
+						     : PLAN_STORAGE_WATCH;
+	return 0;
 }
 
 static int resolve_root(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)

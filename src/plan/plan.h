@@ -83,7 +83,8 @@ struct plan_limits {
 /* Who the payload is. Inside: always PLAN_UID. Outside: an own unprivileged id as root, the caller's own otherwise. */
 enum { PLAN_UID = 1000, PLAN_GID = 1000 };
 
-enum plan_storage { PLAN_STORAGE_MEMORY, PLAN_STORAGE_LOOP, PLAN_STORAGE_WATCH };
+/* Private files in memory, or on disk: and who bounds them there. */
+enum plan_storage { PLAN_STORAGE_MEMORY, PLAN_STORAGE_QUOTA, PLAN_STORAGE_LOOP, PLAN_STORAGE_WATCH };
 
 struct plan_code {
 	char *path; /* in the box: /home/agent/app.py */

@@ -10,7 +10,7 @@ self=$(readlink -f "$0")
 # Without these there is no guest; the optional ones are taken where the host has them.
 needed="bash coreutils findutils grep iproute2 kmod mawk mount perl procps python3 sed tar util-linux"
 optional="attr acl binutils bubblewrap busybox-static bzip2 containerd crun curl diffutils docker.io e2fsprogs file g++ gcc gdb git jq libcap2-bin libc6-dev less
-	libfyaml0 make nodejs openssl patch podman psmisc python3-yaml ruby runc sqlite3 strace uidmap unzip valgrind xz-utils zip"
+	libfyaml0 make nodejs openssl patch podman psmisc python3-yaml ruby runc sqlite3 strace uidmap unzip valgrind xfsprogs xz-utils zip"
 
 installed() {
 	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg's own variables

@@ -85,7 +85,7 @@ run() { # LEVEL NAME…
 }
 case $who in
 root)
-	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/source egress/names vm/{engines,docker,podman,engine_net})
+	container=(vm/cgroup2 promise/{identity,mounts,namespaces,network,syscalls} limits/{source,quota} egress/names vm/{engines,docker,podman,engine_net})
 	process=(vm/cgroup2) ;;
 tester)
 	container=(vm/cgroup2 promise/{identity,cgroup} limits/{source,processes} egress/names vm/engines engine/rootless)
