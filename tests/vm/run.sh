@@ -44,6 +44,7 @@ version=${kernel##*/vmlinuz-}
 modules=${VM_MODULES:-/lib/modules/$version}
 [ -d "$modules" ] || die "no modules in $modules: set VM_MODULES"
 command -v qemu-system-x86_64 > /dev/null || die "install qemu-system-x86"
+[ -z "$systemd" ] || [ -x /lib/systemd/systemd ] || die "install systemd, dbus-user-session and libpam-systemd"
 
 cache=$repo/build/vm
 mkdir -p "$cache"
