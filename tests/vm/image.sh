@@ -9,7 +9,7 @@ self=$(readlink -f "$0")
 
 # Without these there is no guest; the optional ones are taken where the host has them.
 needed="bash coreutils findutils grep iproute2 kmod mawk mount perl procps python3 sed tar util-linux"
-optional="attr acl binutils bubblewrap busybox-static bzip2 containerd crun curl dbus dbus-user-session diffutils docker.io e2fsprogs file g++ gcc gdb git jq libcap2-bin libc6-dev less
+optional="attr acl binutils bubblewrap busybox-static bzip2 containerd crun curl dbus dbus-user-session diffutils docker.io e2fsprogs file g++ gawk gcc gdb git jq libcap2-bin libc6-dev less
 	libfyaml0 libpam-systemd make nodejs openssl patch podman psmisc python3-yaml ruby runc sqlite3 strace systemd uidmap unzip valgrind xz-utils zip"
 
 installed() {
