@@ -87,6 +87,7 @@ help:
 	@echo 'make demo       build it, run Python in a box, watch ten attacks fail'
 	@echo 'make test       all tests; TESTS="tests/promise/view.sh …" for some'
 	@echo 'make test-vm    what another kernel and cgroup v2 alone could break, in a virtual machine'
+	@echo 'make test-systemd  the part of it with systemd: a login, its scopes, what doctor advises'
 	@echo 'make bench      what a box costs, against others; ROUNDS=50 is quicker, ONLY=start for one part'
 	@echo 'make lint       format, layers, warnings, sizes, manual, shellcheck, cppcheck'
 	@echo 'make fuzz       the fuzzers'

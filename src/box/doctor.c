@@ -137,13 +137,12 @@ static void examine_quota(struct report *r)
 
 static void examine(struct report *r)
 {
-	const unsigned both = CGROUP_CAN_MEMORY | CGROUP_CAN_PIDS;
 	struct cgroup_host host;
 
 	r->count = probe_all(r->findings);
 	examine_quota(r);
 	cgroup_probe(&host);
-	r->limit_source = has(r, "cgroup") && (host.can & both) == both ? "cgroup" : "watch";
+	r->limit_source = has(r, "cgroup") && (host.can & PLAN_CGROUP_NEEDS) == PLAN_CGROUP_NEEDS ? "cgroup" : "watch";
 	r->container = probe_container();
 	if (uname(&r->system) < 0)
 		snprintf(r->system.release, sizeof(r->system.release), "unknown");

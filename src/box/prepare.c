@@ -13,13 +13,29 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* As root each box has two host ids of its own, from a range that no account uses: the keeper's pid makes them unique. */
 enum { UID_BASE = 0x60000000 };
 
-int prepare_scope(struct cordon_plan *plan, const char *owner)
+/* No scope after all: the limits are watched, and the result says so. */
+static void go_without(struct cordon_plan *plan, int r)
+{
+	struct cgroup_host *host = &plan->cgroup;
+
+	if (r < 0) {
+		snprintf(host->why, sizeof(host->why), "systemd's user manager gives no scope: %s",
+			 strerrordesc_np(-r));
+		snprintf(host->remedy, sizeof(host->remedy), "%s", CGROUP_SCOPE_REMEDY);
+	}
+	host->mode = CGROUP_NONE;
+	host->can = 0;
+	plan->layers &= ~LAYER_BIT(CGROUP);
+}
+
+int prepare_scope(struct cordon_plan *plan, const char *owner, struct cordon_error *err)
 {
 	int r;
 
@@ -28,15 +44,15 @@ int prepare_scope(struct cordon_plan *plan, const char *owner)
 	r = scope_request(owner, getpid(), 2000);
 	if (r == 0)
 		cgroup_probe(&plan->cgroup);
-	if (r == 0 && plan->cgroup.mode != CGROUP_NONE) {
-		plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS;
-		return 0;
+	if (r < 0 || plan->cgroup.mode == CGROUP_NONE || plan->cgroup.needs_scope)
+		go_without(plan, r);
+	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS;
+	if (plan->limits_by_watch && plan->required & LAYER_BIT(CGROUP)) {
+		cordon_fail(err, CORDON_UNAVAILABLE, 0, "required layer 'cgroup' cannot be had: %s", plan->cgroup.why);
+		(void)fail_hint(err, "%s", plan->cgroup.remedy);
+		return fail_step(err, "cgroup");
 	}
-	/* No scope after all: the limits are watched, and the result says so. */
-	plan->cgroup.mode = CGROUP_NONE;
-	plan->layers &= ~LAYER_BIT(CGROUP);
-	plan->limits_by_watch = true;
-	return 0;
+	return plan_settle_rates(plan, err);
 }
 
 static int fail_idmap(const struct plan_mount *m, int r, struct cordon_error *err)

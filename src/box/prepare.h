@@ -24,8 +24,9 @@ struct prepared {
 		.image = -1, .scratch = -1, .guard = GUARD_INIT \
 	}
 
-/* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. 0 or -errno. */
-int prepare_scope(struct cordon_plan *plan, const char *owner);
+/* An ordinary user on cgroup v2: moves this process into a scope of its own and looks again. What it was not given is watched or left out;
+ * an error only where that was required. */
+int prepare_scope(struct cordon_plan *plan, const char *owner, struct cordon_error *err);
 /* Whether prepare_box() makes something that lasts, and so needs the owner's name. */
 bool prepare_lasts(const struct cordon_plan *plan);
 int prepare_box(struct cordon_plan *plan, const char *owner, struct prepared *ret, struct cordon_error *err);

@@ -218,11 +218,12 @@ static int settle_group(struct foreign *f, struct cordon_error *err)
 	const struct cgroup_limits limits = { .memory_bytes = f->plan->limits.memory_bytes,
 					      .processes = f->plan->limits.processes };
 	struct cgroup group = CGROUP_INIT;
+	struct cordon_error unsaid = { 0 };
 	int r;
 
 	if (!host->needs_scope && !host->needs_leaf)
 		return 0;
-	(void)prepare_scope(f->plan, f->k->owner);
+	(void)prepare_scope(f->plan, f->k->owner, &unsaid);
 	f->plan->limits_by_watch = false; /* nobody does */
 	if (host->mode != CGROUP_V2 || !host->needs_leaf)
 		return 0; /* what cannot be held is the driver's to say */

@@ -27,13 +27,12 @@
 static int make_cgroup(struct native *n, struct cordon_error *err)
 {
 	const struct plan_limits *l = &n->k->plan->limits;
-	int r;
+	int r = 0;
 
 	if (!(n->k->plan->layers & LAYER_BIT(CGROUP)))
 		return 0;
-	if (keeper_take_name(n->k, err) < 0)
+	if (keeper_take_name(n->k, err) < 0 || prepare_scope(n->k->plan, n->k->owner, err) < 0)
 		return -1;
-	r = prepare_scope(n->k->plan, n->k->owner);
 	n->cgroup_limits = (struct cgroup_limits){
 		.memory_bytes = n->k->plan->cgroup.can & CGROUP_CAN_MEMORY ? l->memory_bytes : 0,
 		.processes = n->k->plan->cgroup.can & CGROUP_CAN_PIDS ? l->processes : 0,
@@ -42,7 +41,7 @@ static int make_cgroup(struct native *n, struct cordon_error *err)
 		.write_bps = l->write_bps,
 		.kill = n->k->plan->level == LEVEL_PROCESS,
 	};
-	if (r == 0 && n->k->plan->cgroup.mode != CGROUP_NONE) {
+	if (n->k->plan->cgroup.mode != CGROUP_NONE) {
 		r = cgroup_create(&n->cgroup, &n->k->plan->cgroup, n->k->owner, &n->cgroup_limits);
 		n->has_cgroup = r == 0;
 		if (r == 0 && n->k->plan->lives)

@@ -35,9 +35,11 @@ struct cgroup_host {
 	/* Absolute directories under which "cordon-…" directories go; "" where there is none. */
 	char parent[CG_TREES][256];
 	char why[256];    /* why there is less than everything, for doctor and errors */
-	char remedy[256]; /* the exact command or step that helps; "" if none */
+	char remedy[384]; /* the exact command or step that helps; "" if none */
 };
 void cgroup_probe(struct cgroup_host *ret_host);
+/* Where a scope was to be had and is not. */
+#define CGROUP_SCOPE_REMEDY "look at `systemctl --user status` and `journalctl --user -e`"
 
 struct cgroup_limits {
 	uint64_t memory_bytes;        /* 0: none; swap is always 0 on top */

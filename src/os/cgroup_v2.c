@@ -124,15 +124,20 @@ static bool take_own(struct cgroup_host *host, const char *own, const struct cgr
 	return host->needs_leaf;
 }
 
+static void manager_dir(char *buf, size_t size, const char *mount, const struct cgroup_who *who)
+{
+	snprintf(buf, size, "%.160s/user.slice/user-%u.slice/user@%u.service", mount, (unsigned)who->uid,
+		 (unsigned)who->uid);
+}
+
 static bool take_scope(struct cgroup_host *host, const char *mount, const struct cgroup_who *who)
 {
-	char dir[320];
+	char dir[256];
 	unsigned can;
 
 	if (!who->has_bus)
 		return false;
-	snprintf(dir, sizeof(dir), "%s/user.slice/user-%u.slice/user@%u.service", mount, (unsigned)who->uid,
-		 (unsigned)who->uid);
+	manager_dir(dir, sizeof(dir), mount, who);
 	can = read_controllers(dir, "cgroup.controllers");
 	if ((can & NEEDED) != NEEDED)
 		return false;
@@ -142,29 +147,67 @@ static bool take_scope(struct cgroup_host *host, const char *mount, const struct
 	return true;
 }
 
-static void explain_v2(struct cgroup_host *host, const char *own, const struct cgroup_who *who)
+/* A manager that runs already knows only of what it was started with. */
+static void explain_delegation(struct cgroup_host *host, unsigned can, uid_t uid)
 {
-	bool cpu = host->can & CGROUP_CAN_CPU, io = host->can & CGROUP_CAN_IO;
+	char again[64] = "";
 
-	if (host->mode == CGROUP_V2 && !(cpu && io)) {
-		snprintf(host->why, sizeof(host->why), "controllers that are not delegated:%s%s", cpu ? "" : " cpu",
-			 io ? "" : " io");
-		snprintf(host->remedy, sizeof(host->remedy),
-			 "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu "
-			 "cpuset io memory pids\\n' >/etc/systemd/system/user@.service.d/delegate.conf && systemctl "
-			 "daemon-reload");
-	}
-	if (host->mode != CGROUP_NONE)
+	snprintf(host->why, sizeof(host->why), "controllers that are not delegated:%s%s%s%s",
+		 can & CGROUP_CAN_MEMORY ? "" : " memory", can & CGROUP_CAN_PIDS ? "" : " pids",
+		 can & CGROUP_CAN_CPU ? "" : " cpu", can & CGROUP_CAN_IO ? "" : " io");
+	if (uid)
+		snprintf(again, sizeof(again), "; then as uid %u: systemctl --user daemon-reexec", (unsigned)uid);
+	snprintf(host->remedy, sizeof(host->remedy),
+		 "as root: mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\\nDelegate=cpu cpuset io "
+		 "memory pids\\n' >/etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload%s",
+		 again);
+}
+
+static void explain_others(struct cgroup_host *host, const char *own)
+{
+	snprintf(host->why, sizeof(host->why),
+		 "our group %.120s is delegated, but other processes live in it, so it cannot pass on controllers",
+		 own);
+	snprintf(host->remedy, sizeof(host->remedy),
+		 "move them into a leaf first: cd %.80s && mkdir -p init && for p in $(cat cgroup.procs); do echo $p "
+		 ">init/cgroup.procs; done",
+		 own);
+}
+
+/* Why an ordinary user has nothing: its group or its manager was given too little, or there is no manager. */
+static void explain_user(struct cgroup_host *host, const char *mount, const struct cgroup_who *who)
+{
+	unsigned uid = (unsigned)who->uid;
+	char dir[256];
+
+	manager_dir(dir, sizeof(dir), mount, who);
+	if (who->has_bus && has_file(dir, "cgroup.controllers", F_OK)) {
+		explain_delegation(host, read_controllers(dir, "cgroup.controllers"), who->uid);
 		return;
-	if (own && is_ours(own)) {
-		snprintf(host->why, sizeof(host->why),
-			 "our group %.120s is delegated, but other processes live in it, so it cannot pass on "
-			 "controllers",
-			 own);
-		snprintf(host->remedy, sizeof(host->remedy),
-			 "move them into a leaf first: cd %.80s && mkdir -p init && for p in $(cat cgroup.procs); do "
-			 "echo $p >init/cgroup.procs; done",
-			 own);
+	}
+	snprintf(host->why, sizeof(host->why),
+		 "no cgroup subtree is delegated to uid %u and no systemd user manager answers", uid);
+	snprintf(host->remedy, sizeof(host->remedy),
+		 "as root: loginctl enable-linger %u && systemctl start user@%u; where one runs that is not seen from "
+		 "here: "
+		 "systemd-run --user --scope -p Delegate=yes -- cordon run ...",
+		 uid, uid);
+}
+
+static void explain_v2(struct cgroup_host *host, const char *mount, const char *own, const struct cgroup_who *who)
+{
+	const unsigned both = CGROUP_CAN_CPU | CGROUP_CAN_IO;
+
+	if (host->mode == CGROUP_V2) {
+		if ((host->can & both) != both)
+			explain_delegation(host, host->can, who->uid);
+	} else if (own && is_ours(own)) {
+		unsigned can = read_controllers(own, "cgroup.controllers");
+
+		if ((can & NEEDED) == NEEDED)
+			explain_others(host, own);
+		else
+			explain_delegation(host, can, who->uid);
 	} else if (who->uid == 0) {
 		snprintf(host->why, sizeof(host->why),
 			 "the cgroup file system is mounted read-only or belongs to someone else");
@@ -172,12 +215,7 @@ static void explain_v2(struct cgroup_host *host, const char *own, const struct c
 			 "in a container: start it with --cgroupns=private and a writable /sys/fs/cgroup (docker run "
 			 "--security-opt writable-cgroups=true, or --privileged)");
 	} else {
-		snprintf(host->why, sizeof(host->why), "no cgroup subtree is delegated to uid %u%s", (unsigned)who->uid,
-			 who->has_bus ? " with memory and pids in it" : " and no systemd user manager answers");
-		snprintf(host->remedy, sizeof(host->remedy),
-			 "systemd-run --user --scope -p Delegate=yes -- cordon run ...; where no user manager runs, as "
-			 "root: loginctl enable-linger %u",
-			 (unsigned)who->uid);
+		explain_user(host, mount, who);
 	}
 }
 
@@ -193,7 +231,7 @@ void cgroup_probe_v2(struct cgroup_host *host, const char *mount, const char *ow
 			take_own(host, own, who, true);
 	if (!found)
 		take_scope(host, mount, who);
-	explain_v2(host, own, who);
+	explain_v2(host, mount, own, who);
 }
 
 /* What lives in the group moves into a leaf below it. New ones can only be children of those, hence the

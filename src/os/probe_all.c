@@ -189,8 +189,7 @@ static void explain_cgroup(struct probe_finding *f, int r)
 	} else if (r < 0) {
 		find(f, PROBE_LIMITED, "%s: a group was promised, but could not be used: %s", modes[host.mode],
 		     strerrordesc_np(-r));
-		advise(f, "%s",
-		       host.needs_scope ? "look at `systemctl --user status` and `journalctl --user -e`" : host.remedy);
+		advise(f, "%s", host.needs_scope ? CGROUP_SCOPE_REMEDY : host.remedy);
 	} else {
 		find(f, (host.can & both) == both ? PROBE_AVAILABLE : PROBE_LIMITED, "%s%s%s%s", modes[host.mode],
 		     host.mode == CGROUP_V1 && host.parent[CG_UNIFIED][0] ? " with the unified tree" : "",
@@ -219,17 +218,18 @@ static void explain_controller(struct probe_finding *f, int r)
 	};
 	struct cgroup_host host;
 
-	(void)r;
 	cgroup_probe(&host);
 	for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
 		if (strcmp(f->name, controllers[i].name) != 0)
 			continue;
-		if (host.can & controllers[i].can) {
+		if (host.can & controllers[i].can && r == 0) {
 			find(f, PROBE_AVAILABLE, "%s", controllers[i].good);
 			return;
 		}
 		find(f, PROBE_LIMITED, "%s", controllers[i].without);
-		if (host.mode != CGROUP_NONE) /* else said of the whole */
+		if (r == -EOPNOTSUPP)
+			advise(f, "systemctl --user daemon-reexec, so that the manager knows what it was given");
+		else if (host.mode != CGROUP_NONE && r == 0) /* else said of the whole */
 			advise(f, "%s", host.remedy);
 	}
 }
@@ -360,8 +360,8 @@ static const struct check checks[] = {
 	{ "cgroup", NONE, try_cgroup, 0, "", explain_cgroup },
 	{ "cgroup.memory", NONE, NULL, 0, "", explain_controller },
 	{ "cgroup.pids", NONE, NULL, 0, "", explain_controller },
-	{ "cgroup.cpu", NONE, NULL, 0, "", explain_controller },
-	{ "cgroup.io", NONE, NULL, 0, "", explain_controller },
+	{ "cgroup.cpu", NONE, try_scope_cpu, 0, "", explain_controller },
+	{ "cgroup.io", NONE, try_scope_io, 0, "", explain_controller },
 	{ "cgroup.kill", NONE, NULL, 0, "", explain_controller },
 	{ "rlimits", BOTH, try_rlimits, 0, "", explain_simple },
 	{ "no_new_privs", BOTH, try_no_new_privs, 0, "", explain_simple },

@@ -283,22 +283,48 @@ static int use_group(const struct cgroup_host *host, const char *name)
 	return r < 0 ? r : status;
 }
 
+static int enter_scope(struct cgroup_host *host, const char *name)
+{
+	int r = scope_request(name, getpid(), SCOPE_MS);
+
+	if (r == 0)
+		cgroup_probe(host);
+	return r;
+}
+
 int try_cgroup(void)
 {
 	struct cgroup_host host;
 	char name[OWNER_NAME_MAX];
 	int r = owner_name(name);
 
-	if (r < 0)
-		return r;
 	cgroup_probe(&host);
-	if (host.needs_scope) {
-		r = scope_request(name, getpid(), SCOPE_MS);
-		if (r < 0)
-			return r;
-		cgroup_probe(&host);
-	}
-	return use_group(&host, name);
+	if (r == 0 && host.needs_scope)
+		r = enter_scope(&host, name);
+	return r < 0 ? r : use_group(&host, name);
+}
+
+static int try_scope(unsigned controller)
+{
+	struct cgroup_host host;
+	char name[OWNER_NAME_MAX];
+	int r = owner_name(name);
+
+	cgroup_probe(&host);
+	if (r < 0 || !host.needs_scope || !(host.can & controller))
+		return r;
+	r = enter_scope(&host, name);
+	return r < 0 || host.can & controller ? r : -EOPNOTSUPP;
+}
+
+int try_scope_cpu(void)
+{
+	return try_scope(CGROUP_CAN_CPU);
+}
+
+int try_scope_io(void)
+{
+	return try_scope(CGROUP_CAN_IO);
 }
 
 int try_rlimits(void)

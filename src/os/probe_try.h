@@ -22,6 +22,9 @@ int try_proc_mount(void);
 int try_overlay(void);
 int try_idmap(void);
 int try_cgroup(void);
+/* Where it is a scope that has the controller: whether it has. 0 or -EOPNOTSUPP; -errno where there is no scope. */
+int try_scope_cpu(void);
+int try_scope_io(void);
 int try_rlimits(void);
 int try_no_new_privs(void);
 int try_landlock(void);

@@ -94,9 +94,8 @@ static int resolve_cgroup(struct cordon_plan *plan, const struct cordon_policy *
 	const struct strv *require = policy_list(policy, OPT_REQUIRE);
 
 	cgroup_probe(&plan->cgroup);
-	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS &&
-				!plan->cgroup.needs_scope && !plan->engine->driver;
-	if (plan->cgroup.mode != CGROUP_NONE || plan->cgroup.needs_scope || plan->engine->driver)
+	plan->limits_by_watch = (plan->cgroup.can & PLAN_CGROUP_NEEDS) != PLAN_CGROUP_NEEDS && !plan->engine->driver;
+	if (plan->cgroup.mode != CGROUP_NONE || plan->engine->driver)
 		plan->layers |= LAYER_BIT(CGROUP);
 	for (size_t i = 0; i < require->n; i++) {
 		int layer = layer_by_name(require->v[i]);
@@ -130,11 +129,10 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 	       policy_num(policy, id) < usual;
 }
 
-/* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused. */
-static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err)
 {
-	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
-	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver)
+	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver ||
+	    !(plan->limits.read_bps || plan->limits.write_bps))
 		return 0;
 	if (plan->rates_needed) {
 		cordon_fail(err, CORDON_UNAVAILABLE, 0,
@@ -145,6 +143,12 @@ static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *p
 	plan->limits.read_bps = plan->limits.write_bps = 0;
 	note(plan, "disk I/O is not limited: no io (blkio) cgroup controller");
 	return 0;
+}
+
+static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
+{
+	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
+	return plan_settle_rates(plan, err);
 }
 
 /* Private files in memory count against it: what nobody chose follows the memory, what was chosen must fit. */

@@ -113,9 +113,17 @@ static void test_v2_delegated(void)
 	ok(strstr(host.why, "other processes"), "which is told");
 	ok(strstr(host.remedy, "init/cgroup.procs"), "with its remedy");
 
+	group("/app/term", "pids\n", "", "10\n");
+	probe(&host, "/app/term", &user);
+	ok(host.mode == CGROUP_NONE && strstr(host.why, "not delegated: memory cpu io") &&
+		   strstr(host.remedy, "Delegate="),
+	   "ours alone, but without memory: that is the reason, and not others: %s", host.why);
+
 	probe(&host, "/app/hidden", &user);
-	ok(host.mode == CGROUP_NONE && strstr(host.remedy, "systemd-run --user --scope"),
-	   "no group: the systemd command");
+	ok(host.mode == CGROUP_NONE &&
+		   strstr(host.remedy, "loginctl enable-linger 1000 && systemctl start user@1000") &&
+		   strstr(host.remedy, "systemd-run --user --scope"),
+	   "no group: a user manager, by systemd's commands");
 	probe(&host, "/../outside", &user);
 	is_num(host.mode, CGROUP_NONE, "a group outside of our namespace");
 }
@@ -134,6 +142,13 @@ static void test_v2_scope(void)
 	       "and expects what its manager has");
 	ok(cgroup_create(&(struct cgroup)CGROUP_INIT, &host, "x", &(struct cgroup_limits){ 0 }) == -EOPNOTSUPP,
 	   "nothing can be made before the scope");
+	ok(strstr(host.remedy, "Delegate=") && strstr(host.remedy, "as uid 1000: systemctl --user daemon-reexec"),
+	   "what it lacks has a remedy that reaches a manager that runs already: %s", host.remedy);
+	group("/user.slice/user-1000.slice/user@1000.service", "pids\n", "", "7\n");
+	probe(&host, "/app/hidden", &user);
+	ok(host.mode == CGROUP_NONE && strstr(host.why, "not delegated: memory cpu io") &&
+		   strstr(host.remedy, "Delegate="),
+	   "a manager without memory is none, and another scope of its would not help: %s", host.why);
 	user.has_bus = false;
 	probe(&host, "/app/hidden", &user);
 	is_num(host.mode, CGROUP_NONE, "without a manager there is nothing");

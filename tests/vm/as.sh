@@ -2,7 +2,20 @@
 # vm-as root|tester|tester-nodelegate COMMAND ARG…
 # Runs a command as a fresh login of that user would: clean environment, own session, own cgroup. The cgroup of `tester` lies
 # in a subtree that belongs to the user, as below systemd's user@1000.service; that of the other two belongs to root.
+# Where systemd runs, `tester` really logs in, by PAM, and has a session of systemd-logind's and a user manager; `tester-nodelegate` is a service of
+# the system's, which has neither; root stays where it is.
 set -eu
+
+if [ -d /run/systemd/system ]; then
+	owner=$1
+	shift
+	case $owner in
+	root) exec "$@" ;;
+	tester) exec su -l tester -c "exec $(printf '%q ' "$@")" ;;
+	tester-nodelegate) exec systemd-run --quiet --pipe --wait --collect --uid=1000 --gid=1000 -- "$@" ;;
+	*) echo "vm-as: unknown user '$owner'" >&2; exit 125 ;;
+	esac
+fi
 
 case $1 in
 root) uid=0 leaf=user.slice/user-0.slice/session-$$.scope ;;

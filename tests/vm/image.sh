@@ -9,8 +9,8 @@ self=$(readlink -f "$0")
 
 # Without these there is no guest; the optional ones are taken where the host has them.
 needed="bash coreutils findutils grep iproute2 kmod mawk mount perl procps python3 sed tar util-linux"
-optional="attr acl binutils bubblewrap busybox-static bzip2 containerd crun curl diffutils docker.io e2fsprogs file g++ gcc gdb git jq libcap2-bin libc6-dev less
-	libfyaml0 make nodejs openssl patch podman psmisc python3-yaml ruby runc sqlite3 strace uidmap unzip valgrind xfsprogs xz-utils zip"
+optional="attr acl binutils bubblewrap busybox-static bzip2 containerd crun curl dbus dbus-user-session diffutils docker.io e2fsprogs file g++ gawk gcc gdb git jq libcap2-bin libc6-dev less
+	libfyaml0 libpam-systemd make nodejs openssl patch podman psmisc python3-yaml ruby runc sqlite3 strace systemd uidmap unzip valgrind xfsprogs xz-utils zip"
 
 installed() {
 	# shellcheck disable=SC2086,SC2016 # a list of words; dpkg's own variables
@@ -61,6 +61,7 @@ cd "$stage"
 cat > etc/passwd <<-'END'
 	root:x:0:0:root:/root:/bin/bash
 	daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin
+	messagebus:x:100:100::/nonexistent:/usr/sbin/nologin
 	tester:x:1000:1000:tester:/home/tester:/bin/bash
 	nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin
 END
@@ -69,6 +70,7 @@ cat > etc/group <<-'END'
 	daemon:x:1:
 	tty:x:5:
 	shadow:x:42:
+	messagebus:x:100:
 	tester:x:1000:
 	nogroup:x:65534:
 END
@@ -90,6 +92,14 @@ END
 : > etc/resolv.conf
 ln -sfn /proc/self/mounts etc/mtab
 ln -sfn /run var/run
+# What no package brings, since its installation makes it: a login is registered with systemd where that runs, and nobody needs a password.
+mkdir -p etc/pam.d
+echo 'auth required pam_deny.so' > etc/pam.d/common-auth
+echo 'password required pam_deny.so' > etc/pam.d/common-password
+echo 'account required pam_permit.so' > etc/pam.d/common-account
+echo 'session required pam_permit.so' > etc/pam.d/common-session-noninteractive
+printf 'session required pam_permit.so\nsession optional pam_systemd.so\n' > etc/pam.d/common-session
+echo 0123456789abcdef0123456789abcdef > etc/machine-id
 chmod 0640 etc/shadow
 chmod 0700 root
 chmod 1777 tmp var/tmp

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Pid 1 of the guest. Sets up what systemd would on a Debian host (mounts, loopback, limits, a cgroup v2 tree with all
-# controllers on), runs the job, sends its output and status to the host, and resets the machine. It reaps orphans as any init.
+# controllers on) and becomes job.sh, which reaps orphans as any init. With run.sh --systemd it becomes systemd instead, for which job.sh is a service.
 set -u
 
 vm=/usr/local/lib/vm
@@ -37,6 +37,27 @@ net.ipv4.ping_group_range=0 2147483647
 $(< $vm/sysctl)
 END
 
+if [ -n "${vm_systemd:-}" ]; then
+	rm /etc/fstab # all of it is mounted
+	mkdir -p /run/systemd/system /run/tmpfiles.d
+	ln -s /dev/null /run/tmpfiles.d/tmp.conf # the repository may lie in /tmp
+	cat > /run/systemd/system/vm.service <<-END
+		[Unit]
+		Wants=dbus.service systemd-logind.service systemd-user-sessions.service
+		After=dbus.service systemd-logind.service systemd-user-sessions.service
+		[Service]
+		ExecStart=/bin/bash $vm/job.sh
+		Environment=PATH=$PATH HOME=$HOME LANG=$LANG
+		StandardError=null
+		TasksMax=infinity
+	END
+	# Devices are there already, and nobody waits for the others.
+	for unit in systemd-udev{d,-trigger}.service systemd-udevd-{control,kernel}.socket systemd-modules-load.service; do
+		ln -s /dev/null "/run/systemd/system/$unit"
+	done
+	exec /lib/systemd/systemd --unit=vm.service --show-status=no
+fi
+
 # Processes only in leaves: the kernel lets no cgroup but the root have both processes and controllers for its children.
 cd /sys/fs/cgroup || exit
 read -ra all < cgroup.controllers
@@ -49,26 +70,4 @@ done
 chown 1000:1000 $manager{,/init.scope,/app.slice} $manager{,/init.scope,/app.slice}/cgroup.{procs,threads,subtree_control}
 cd /
 
-for p in /sys/class/virtio-ports/*; do
-	case $(< "$p/name") in
-	out) exec 8> "/dev/${p##*/}" ;;
-	status) exec 9> "/dev/${p##*/}" ;;
-	esac
-done
-
-# A pipe between, as tests expect one; what a left-over process still holds is not waited for.
-exec 7> >(exec cat >&8 9>&-)
-copier=$!
-vm-as "$(< $vm/user)" bash $vm/job < /dev/null >&7 2>&1 7>&- 8>&- 9>&-
-status=$?
-exec 7>&-
-for ((i = 0; i < 50; i++)); do
-	kill -0 $copier 2> /dev/null || break
-	sleep 0.1
-done
-echo $status >&9
-
-# A port becomes writable again when the host has taken what was written before.
-perl -e 'for my $f (8, 9) { my $w = ""; vec($w, $f, 1) = 1; select(undef, $w, undef, 10); }'
-echo b > /proc/sysrq-trigger
-sleep 60
+exec bash $vm/job.sh

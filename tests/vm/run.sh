@@ -9,6 +9,7 @@
 #   --mem MB        of the machine (default 2048)
 #   --sysctl K=V    set before the command runs; may be repeated
 #   --env K=V       in the command's environment; may be repeated
+#   --systemd       pid 1 is systemd, with logind and D-Bus; users log in: see as.sh
 #
 # VM_KERNEL (a vmlinuz), VM_MODULES (its modules), VM_APPEND (kernel arguments) and VM_CPUS override what is found.
 # The repository stands at the same path as here, without .git and objects, and belongs to root. The root file system is a
@@ -19,7 +20,7 @@ die() { echo "vm: $*" >&2; exit 125; }
 
 here=$(dirname "$(readlink -f "$0")")
 repo=$(readlink -f "$here/../..")
-user=root timeout=300 mem=2048 script='' sysctls=() envs=()
+user=root timeout=300 mem=2048 script='' sysctls=() envs=() systemd=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--user) user=$2; shift 2 ;;
@@ -27,6 +28,7 @@ while [ $# -gt 0 ]; do
 	--mem) mem=$2; shift 2 ;;
 	--sysctl) sysctls+=("$2"); shift 2 ;;
 	--env) envs+=("$2"); shift 2 ;;
+	--systemd) systemd=1; shift ;;
 	--script) script=$2; shift 2; break ;;
 	--) shift; break ;;
 	*) die "unknown option '$1'" ;;
@@ -42,6 +44,7 @@ version=${kernel##*/vmlinuz-}
 modules=${VM_MODULES:-/lib/modules/$version}
 [ -d "$modules" ] || die "no modules in $modules: set VM_MODULES"
 command -v qemu-system-x86_64 > /dev/null || die "install qemu-system-x86"
+[ -z "$systemd" ] || [ -x /lib/systemd/systemd ] || die "install systemd, dbus-user-session and libpam-systemd"
 
 cache=$repo/build/vm
 mkdir -p "$cache"
@@ -65,7 +68,7 @@ ln -s /proc/self/fd "$vm/dev/fd"
 ln -s /proc/self/fd/0 "$vm/dev/stdin"
 ln -s /proc/self/fd/1 "$vm/dev/stdout"
 ln -s /proc/self/fd/2 "$vm/dev/stderr"
-cp "$here/init.sh" "$vm/init.sh"
+cp "$here"/{init,job}.sh "$vm"
 cp "$here/as.sh" "$run/root/usr/local/bin/vm-as"
 chmod 0755 "$run/root/usr/local/bin/vm-as"
 printf '%s\n' "${sysctls[@]}" > "$vm/sysctl"
@@ -101,7 +104,7 @@ tar -rf "$run/job.tar" --owner=0 --group=0 --mode=go=u-w -C "$repo" --transform 
 truncate -s %1M "$run/job.tar"
 
 append=(console=ttyS0 quiet panic=-1 reboot=t root=/dev/nvme0n1 rootfstype=ext4 rw vm_job=/dev/nvme1n1 "vm_repo=$repo"
-	cgroup_no_v1=all "lsm=landlock,lockdown,yama,integrity,apparmor,bpf")
+	${systemd:+vm_systemd=1} cgroup_no_v1=all "lsm=landlock,lockdown,yama,integrity,apparmor,bpf")
 
 # Two ports come back: what the command writes, and at the end its status. Both go to files, which never make the machine
 # wait and lose nothing, and so does the kernel's console.
