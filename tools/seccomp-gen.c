@@ -58,6 +58,7 @@ enum {
 	SECCOMP_LISTENER = 8,   /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
 	PID_INIT = 1,
+	LIMIT_CORE = 4,
 	PRIORITY_OF_PROCESS = 0,
 	PRIORITY_OF_GROUP = 1,
 	IOPRIO_OF_PROCESS = 1,
@@ -230,6 +231,29 @@ static int rule_pair(int allow, int refuse)
 	return emit_load_arg(0);
 }
 
+static int rule_limit(int allow)
+{
+	int done = emit_return(SECCOMP_RET_ERRNO);
+
+	ONE_OF(done, allow, LIMIT_CORE);
+	return emit_load_arg(0);
+}
+
+/* Without a new limit, which is a pointer with two halves, it only asks. */
+static int rule_limit_self(int allow, int refuse)
+{
+	int done = emit_return(SECCOMP_RET_ERRNO), high, low, resource;
+
+	ONE_OF(allow, done, 0);
+	high = emit_load(offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t) + sizeof(uint32_t));
+	ONE_OF(high, done, 0);
+	low = emit_load_arg(2);
+	ONE_OF(low, allow, LIMIT_CORE);
+	resource = emit_load_arg(1);
+	ONE_OF(resource, refuse, 0);
+	return emit_load_arg(0);
+}
+
 /* Whose: one of two kinds, then an id that is the caller's own (0), or that is not init's. */
 static int rule_priority(uint32_t process, uint32_t group, bool self, int allow, int refuse)
 {
@@ -283,6 +307,10 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_SELF:
 		ONE_OF(allow, refuse, 0);
 		return emit_load_arg(0);
+	case ACT_LIMIT:
+		return rule_limit(allow);
+	case ACT_LIMIT_SELF:
+		return rule_limit_self(allow, refuse);
 	case ACT_SCHEDULE:
 		ONE_OF(refuse, allow, PID_INIT);
 		return emit_load_arg(0);

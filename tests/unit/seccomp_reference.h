@@ -296,6 +296,10 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 		return !(a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	case ACT_SELF:
 		return (uint32_t)a[0] == 0;
+	case ACT_LIMIT:
+		return (uint32_t)a[0] != RLIMIT_CORE;
+	case ACT_LIMIT_SELF:
+		return (uint32_t)a[0] == 0 && ((uint32_t)a[1] != RLIMIT_CORE || a[2] == 0);
 	case ACT_SCHEDULE:
 		return reference_pid((uint32_t)a[0], on_host);
 	case ACT_PRIORITY:
@@ -328,6 +332,13 @@ static inline bool reference_quiet(enum seccomp_action rule, unsigned variant, c
 	       (none && (uint32_t)a[0] == AF_UNIX && (uint32_t)a[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
+/* Not done, and said to be: the limit of core files. */
+static inline bool reference_done(enum seccomp_action rule, const uint64_t a[6])
+{
+	return (rule == ACT_LIMIT && (uint32_t)a[0] == RLIMIT_CORE) ||
+	       (rule == ACT_LIMIT_SELF && (uint32_t)a[0] == 0 && (uint32_t)a[1] == RLIMIT_CORE && a[2] != 0);
+}
+
 /* The filter's whole answer. `native` is the architecture that the filter is for. */
 static inline uint32_t reference_answer(unsigned variant, uint32_t native, const struct seccomp_data *data)
 {
@@ -342,6 +353,8 @@ static inline uint32_t reference_answer(unsigned variant, uint32_t native, const
 	rule = variant & SECCOMP_STRICT ? row->strict : row->normal;
 	if (reference_allows(rule, variant, args))
 		return SECCOMP_RET_ALLOW;
+	if (reference_done(rule, args))
+		return SECCOMP_RET_ERRNO;
 	if (variant & SECCOMP_NOTIFY && !reference_quiet(rule, variant, args))
 		return SECCOMP_RET_USER_NOTIF;
 	return SECCOMP_RET_ERRNO | (uint32_t)row->errnum;
