@@ -59,6 +59,13 @@ enum {
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
 	PID_INIT = 1,
 	LIMIT_CORE = 4,
+	FCNTL_SETLEASE = 1024,
+	FCNTL_SETDELEG = 1040,
+	OPTION_LEVEL = 1, /* SOL_SOCKET; the same numbers on both architectures */
+	OPTION_FILTER = 26,
+	OPTION_BPF = 50,
+	OPTION_REUSEPORT_CBPF = 51,
+	OPTION_REUSEPORT_EBPF = 52,
 	PRIORITY_OF_PROCESS = 0,
 	PRIORITY_OF_GROUP = 1,
 	IOPRIO_OF_PROCESS = 1,
@@ -231,6 +238,16 @@ static int rule_pair(int allow, int refuse)
 	return emit_load_arg(0);
 }
 
+static int rule_option(int allow, int refuse)
+{
+	int name;
+
+	ONE_OF(refuse, allow, OPTION_FILTER, OPTION_BPF, OPTION_REUSEPORT_CBPF, OPTION_REUSEPORT_EBPF);
+	name = emit_load_arg(2);
+	ONE_OF(name, allow, OPTION_LEVEL);
+	return emit_load_arg(1);
+}
+
 static int rule_limit(int allow)
 {
 	int done = emit_return(SECCOMP_RET_ERRNO);
@@ -320,6 +337,11 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_IOPRIO:
 	case ACT_IOPRIO_SELF:
 		return rule_priority(IOPRIO_OF_PROCESS, IOPRIO_OF_GROUP, rule == ACT_IOPRIO_SELF, allow, refuse);
+	case ACT_FCNTL:
+		ONE_OF(refuse, allow, FCNTL_SETLEASE, FCNTL_SETDELEG);
+		return emit_load_arg(1);
+	case ACT_OPTION:
+		return rule_option(allow, refuse);
 	case ACT_PAIR:
 		return rule_pair(allow, refuse);
 	case ACT_SOCKETPAIR:
@@ -390,6 +412,7 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	case ACT_CHMOD_2:
 		return on_host ? refuse : (struct verdict){ ACT_MODE_2, refuse.refusal };
 	case ACT_TIMES:
+	case ACT_WATCH:
 		return on_host ? refuse : allow;
 	case ACT_ATTRIBUTE:
 		return on_host ? quiet : allow;

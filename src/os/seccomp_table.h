@@ -27,6 +27,8 @@ enum seccomp_action {
 	ACT_CHMOD_2,
 	ACT_TIMES,
 	ACT_ATTRIBUTE,
+	ACT_WATCH,
+	ACT_FCNTL,
 	ACT_MMAP,
 	ACT_MPROTECT,
 	ACT_MEMFD,
@@ -51,6 +53,7 @@ enum seccomp_action {
 	ACT_SOCKET_NONE,
 	ACT_SOCKETPAIR,
 	ACT_PAIR,
+	ACT_OPTION,
 	ACT_IPC,
 	ACT_COUNT,
 };
