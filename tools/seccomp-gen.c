@@ -58,6 +58,14 @@ enum {
 	SECCOMP_LISTENER = 8,   /* SECCOMP_FILTER_FLAG_NEW_LISTENER; the other operations know no flags */
 	SOCKET_TYPE_MASK = 0xf, /* above it are SOCK_CLOEXEC and SOCK_NONBLOCK */
 	PID_INIT = 1,
+	LIMIT_CORE = 4,
+	FCNTL_SETLEASE = 1024,
+	FCNTL_SETDELEG = 1040,
+	OPTION_LEVEL = 1, /* SOL_SOCKET; the same numbers on both architectures */
+	OPTION_FILTER = 26,
+	OPTION_BPF = 50,
+	OPTION_REUSEPORT_CBPF = 51,
+	OPTION_REUSEPORT_EBPF = 52,
 	PRIORITY_OF_PROCESS = 0,
 	PRIORITY_OF_GROUP = 1,
 	IOPRIO_OF_PROCESS = 1,
@@ -230,6 +238,39 @@ static int rule_pair(int allow, int refuse)
 	return emit_load_arg(0);
 }
 
+static int rule_option(int allow, int refuse)
+{
+	int name;
+
+	ONE_OF(refuse, allow, OPTION_FILTER, OPTION_BPF, OPTION_REUSEPORT_CBPF, OPTION_REUSEPORT_EBPF);
+	name = emit_load_arg(2);
+	ONE_OF(name, allow, OPTION_LEVEL);
+	return emit_load_arg(1);
+}
+
+static int rule_limit(int allow)
+{
+	int done = emit_return(SECCOMP_RET_ERRNO);
+
+	ONE_OF(done, allow, LIMIT_CORE);
+	return emit_load_arg(0);
+}
+
+/* Without a new limit, which is a pointer with two halves, it only asks. */
+static int rule_limit_self(int allow, int refuse)
+{
+	int done = emit_return(SECCOMP_RET_ERRNO), high, low, resource;
+
+	ONE_OF(allow, done, 0);
+	high = emit_load(offsetof(struct seccomp_data, args) + 2 * sizeof(uint64_t) + sizeof(uint32_t));
+	ONE_OF(high, done, 0);
+	low = emit_load_arg(2);
+	ONE_OF(low, allow, LIMIT_CORE);
+	resource = emit_load_arg(1);
+	ONE_OF(resource, refuse, 0);
+	return emit_load_arg(0);
+}
+
 /* Whose: one of two kinds, then an id that is the caller's own (0), or that is not init's. */
 static int rule_priority(uint32_t process, uint32_t group, bool self, int allow, int refuse)
 {
@@ -283,6 +324,10 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_SELF:
 		ONE_OF(allow, refuse, 0);
 		return emit_load_arg(0);
+	case ACT_LIMIT:
+		return rule_limit(allow);
+	case ACT_LIMIT_SELF:
+		return rule_limit_self(allow, refuse);
 	case ACT_SCHEDULE:
 		ONE_OF(refuse, allow, PID_INIT);
 		return emit_load_arg(0);
@@ -292,6 +337,11 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_IOPRIO:
 	case ACT_IOPRIO_SELF:
 		return rule_priority(IOPRIO_OF_PROCESS, IOPRIO_OF_GROUP, rule == ACT_IOPRIO_SELF, allow, refuse);
+	case ACT_FCNTL:
+		ONE_OF(refuse, allow, FCNTL_SETLEASE, FCNTL_SETDELEG);
+		return emit_load_arg(1);
+	case ACT_OPTION:
+		return rule_option(allow, refuse);
 	case ACT_PAIR:
 		return rule_pair(allow, refuse);
 	case ACT_SOCKETPAIR:
@@ -362,6 +412,7 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	case ACT_CHMOD_2:
 		return on_host ? refuse : (struct verdict){ ACT_MODE_2, refuse.refusal };
 	case ACT_TIMES:
+	case ACT_WATCH:
 		return on_host ? refuse : allow;
 	case ACT_ATTRIBUTE:
 		return on_host ? quiet : allow;

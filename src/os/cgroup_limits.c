@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 enum { PARTITIONS_MAX = 1 << 20 };
+#define BUFFERS_MIN ((uint64_t)4 << 20)
 
 static int write_number(int dir, const char *file, uint64_t value)
 {
@@ -97,12 +98,25 @@ static int write_v2(const struct cgroup *cg, const struct cgroup_limits *limits)
 	return r;
 }
 
+/* Buffers of TCP and UDP sockets are no part of memory.limit_in_bytes on v1, and without a limit of their own are counted nowhere: they get an
+ * eighth on top. What exceeds it is not fatal: TCP goes on with small windows, datagrams are dropped. */
+static int write_buffers_v1(int dir, uint64_t memory_bytes)
+{
+	uint64_t bytes = memory_bytes / 8;
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, bytes < BUFFERS_MIN ? BUFFERS_MIN : bytes);
+	return write_optional(dir, "memory.kmem.tcp.limit_in_bytes", text);
+}
+
 /* memsw counts memory and swap together, so the same number means no swap on top. Without swap accounting
  * at boot the file is missing; swappiness 0 is then the nearest thing. */
 static int write_memory_v1(int dir, uint64_t bytes)
 {
 	int r = write_number(dir, "memory.limit_in_bytes", bytes);
 
+	if (r == 0)
+		r = write_buffers_v1(dir, bytes);
 	if (r < 0)
 		return r;
 	r = write_number(dir, "memory.memsw.limit_in_bytes", bytes);

@@ -128,7 +128,7 @@ static bool by_host(enum seccomp_action action, const struct seccomp_options *o)
 {
 	return o->on_host &&
 	       (action == ACT_SCHEDULE || action == ACT_PRIORITY || action == ACT_IOPRIO || action == ACT_CHMOD_1 ||
-		action == ACT_CHMOD_2 || action == ACT_TIMES || action == ACT_ATTRIBUTE);
+		action == ACT_CHMOD_2 || action == ACT_TIMES || action == ACT_ATTRIBUTE || action == ACT_WATCH);
 }
 
 static bool by_listener(enum seccomp_action action, const struct seccomp_options *o)

@@ -200,24 +200,31 @@ static int protect_entry(struct cordon_plan *plan, const char *entry, struct cor
 	return 0;
 }
 
-/* Whoever protects something in a .git protects it from git's own way around: with a file "commondir" beside it, git reads configuration and
- * hooks from elsewhere. */
+static int protect_beside(struct cordon_plan *plan, size_t mount, const char *dir, int dir_len, const char *name,
+			  struct cordon_error *err)
+{
+	auto_free char *path = str_printf("%.*s%s", dir_len, dir, name);
+
+	if (!path)
+		return fail_memory(err);
+	for (size_t i = 0; i < plan->protect_count; i++)
+		if (plan->protects[i].mount == mount && strcmp(plan->protects[i].below, path) == 0)
+			return 0;
+	return add_protect(plan, mount, path, false, err);
+}
+
+/* Whoever protects something in a .git protects it from git's own ways around: with a file "commondir" in it, git reads configuration and hooks
+ * from elsewhere; and where it is no repository, or not any more, a "HEAD" beside it makes one of the directory that it lies in. */
 static int protect_git(struct cordon_plan *plan, struct cordon_error *err)
 {
 	for (size_t i = 0, n = plan->protect_count; i < n; i++) {
 		const char *below = plan->protects[i].below, *git = strstr(below, ".git/");
-		auto_free char *path = NULL;
-		bool is_there = false;
+		size_t mount = plan->protects[i].mount;
 
 		if (!git || (git != below && git[-1] != '/'))
 			continue;
-		path = str_printf("%.*s" PROTECT_COMMONDIR, (int)(git + 5 - below), below);
-		if (!path)
-			return fail_memory(err);
-		for (size_t k = 0; k < plan->protect_count; k++)
-			is_there = is_there || (plan->protects[k].mount == plan->protects[i].mount &&
-						strcmp(plan->protects[k].below, path) == 0);
-		if (!is_there && add_protect(plan, plan->protects[i].mount, path, false, err) < 0)
+		if (protect_beside(plan, mount, below, (int)(git + 5 - below), PROTECT_COMMONDIR, err) < 0 ||
+		    protect_beside(plan, mount, below, (int)(git - below), "HEAD", err) < 0)
 			return -1;
 	}
 	return 0;

@@ -55,7 +55,7 @@ struct plan_mount {
 	gid_t owner_gid;
 };
 
-/* A path below a writable mount that stays as it is. What lies in a .git comes with git's own way around it. */
+/* A path below a writable mount that stays as it is. What lies in a .git comes with git's own ways around it. */
 #define PROTECT_COMMONDIR "commondir"
 struct plan_protect {
 	size_t mount; /* index into mounts */

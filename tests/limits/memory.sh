@@ -95,6 +95,47 @@ if [ "$LEVEL" = container ]; then
 	done
 fi
 
+# Buffers of sockets: v1 has a limit of their own for them, on top. They are dropped or wait, and nobody is ended for it.
+cat >"$WORK/buffers.py" <<'PY'
+"""buffers.py KIND: fills the buffers of 400 sockets on loopback and says how many megabytes the kernel holds for them."""
+import socket, struct, sys
+kind, held, total = sys.argv[1], [], 0
+def memory(s, i): # SO_MEMINFO: received, and to be sent
+    return struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[i]
+listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+for i in range(400):
+    if kind == "udp":
+        a, b = socket.socket(type=socket.SOCK_DGRAM), socket.socket(type=socket.SOCK_DGRAM)
+        b.bind(("127.0.0.1", 0))
+        a.connect(b.getsockname())
+        a.setblocking(False)
+        for _ in range(16):
+            try:
+                a.send(b"x" * 30000)
+            except OSError:
+                break
+    else:
+        a = socket.create_connection(listener.getsockname())
+        b = listener.accept()[0]
+        a.setblocking(False)
+        try:
+            while a.send(b"x" * 65536):
+                pass
+        except OSError:
+            pass
+    held += [a, b]
+print(sum(memory(s, 0) + memory(s, 2) for s in held) >> 20)
+PY
+if [ "$LEVEL" = container ] && [ "$source" = cgroup ]; then
+	for kind in udp tcp; do
+		free=$(ulimit -Sn "$(ulimit -Hn)"; python3 "$WORK/buffers.py" "$kind")
+		ok "control: outside there is room for ${free:-no} MB in buffers of $kind" test "${free:-0}" -gt 32
+		result --memory 48M --open-files 4096 -- python3 -c "$(cat "$WORK/buffers.py")" "$kind"
+		got=$(field stdout)
+		ok "in a box of 48M for ${got:-no} ($(field status))" test "$(field status)" = resource_exceeded -o "${got:-99}" -lt 24
+	done
+fi
+
 flags=(--memory 96M --pids 64)
 eat children 40
 if [ "$source" = cgroup ]; then

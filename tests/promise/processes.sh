@@ -55,4 +55,24 @@ if [ "$LEVEL" = container ]; then
 fi
 is "$(probe prlimit "$pid")" EPERM "the limits of others cannot be asked or set"
 is "$(bare prlimit "$pid")" ok "control: outside they can"
+
+# A lease on a file that is given: whoever opens it outside to write would wait for up to fs.lease-break-time.
+mkdir "$WORK/given"
+echo text >"$WORK/given/file"
+chmod 777 "$WORK/given"
+chmod 666 "$WORK/given/file"
+lease='import fcntl, os, sys
+for cmd in (1024, 1040, (1 << 32) + 1024):
+    try:
+        fcntl.fcntl(os.open(sys.argv[1], os.O_RDONLY), cmd if cmd < 1 << 31 else cmd - (1 << 32), fcntl.F_RDLCK)
+        print("held", flush=True)
+    except OSError as e:
+        print("refused")'
+if [ "$(python3 -c "$lease" "$WORK/given/file" | sed -n 1p)" = held ]; then
+	pass "control: outside there are leases"
+	is "$(box --ro "$WORK/given" -- python3 -c "$lease" "$WORK/given/file" | sort -u)" refused "no lease on what is given to read"
+	can_rw && is "$(box --rw "$WORK/given" -- python3 -c "$lease" "$WORK/given/file" | sort -u)" refused "nor on what is given to write"
+else
+	skip "no lease" "this file system has none"
+fi
 done_testing

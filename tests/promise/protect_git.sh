@@ -62,6 +62,20 @@ none -- sh -c 'mkdir -p .git/hooks && echo evil >.git/hooks/pre-commit; ln -s fi
 ok "and none is made" test ! -e "$N/.git" -a ! -L "$N/.git"
 is "$(ls -A "$N")" file "nothing is left in the directory"
 none -- git clone -q /m/x /m/y >/dev/null 2>&1
+# A directory with HEAD, objects and refs is a bare repository to git, which obeys its config, where there is no .git or not any more.
+bare='rm -rf .git/HEAD; mkdir -p objects refs; for i in 1 2; do echo "ref: refs/heads/x" >x; mv -f x HEAD; ln -sf x HEAD; rm -f HEAD; done; echo "ref: refs/heads/x" >HEAD
+	printf "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch '$WORK'/bare; false\"\n" >config'
+for kind in none repository; do
+	rm -rf "$WORK/dir" "$WORK/bare"
+	mkdir "$WORK/dir"
+	[ $kind = none ] || git init -q "$WORK/dir"
+	box --rw "$WORK/dir:/m" "${guard[@]}" -- sh -c "$bare" >/dev/null 2>&1
+	git -C "$WORK/dir" status >/dev/null 2>&1
+	ok "a directory (.git: $kind) becomes no bare repository" test ! -e "$WORK/bare" -a ! -e "$WORK/dir/HEAD" -a -e "$WORK/dir/config"
+	box --rw "$WORK/dir:/m" --workdir /m -- sh -c "$bare" >/dev/null 2>&1
+	git -C "$WORK/dir" status >/dev/null 2>&1
+	ok "control: without a rule the payload's command runs outside (.git: $kind)" test -e "$WORK/bare"
+done
 # Inside a repository further up, git finds that one.
 mkdir "$R/sub"
 like "$(box --rw "$R:/m" "${git_env[@]}" --protect /m/sub/.git/hooks --workdir /m/sub -- git rev-parse --show-toplevel 2>&1)" '^/m$' "an absent .git does not hide the one above"

@@ -50,4 +50,21 @@ is "$(probe socket 2 1 262)" $want "MPTCP: $want" || note "this kernel: $(bare s
 is "$(probe socket 2 2 0)" $want "UDP: $want"
 is "$(probe socket 10 1 0)" $want "TCP over IPv6: $want"
 is "$(probe socket 16 3 0)" $want "NETLINK_ROUTE: $want"
+
+# Programs for sockets: compiled they are memory of nobody's, and of all users together there may be only so much.
+options='import ctypes, os, socket, struct
+libc = ctypes.CDLL(None, use_errno=True)
+code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0xffff))
+program = struct.pack("HL", 1, ctypes.addressof(code))
+numbers = {"x86_64": 54, "aarch64": 208}[os.uname().machine]
+a, b = socket.socketpair()
+for level, name in ((1, 26), (1, 51), ((1 << 32) + 1, (1 << 32) + 26), (1, 50), (1, 52)):
+    r = libc.syscall(ctypes.c_long(numbers), ctypes.c_long(a.fileno()), ctypes.c_long(level), ctypes.c_long(name), program, ctypes.c_long(16))
+    print("ok" if r == 0 else os.strerror(ctypes.get_errno()))
+a.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+print("set")'
+if command -v python3 >/dev/null; then
+	is "$(python3 -c "$options" | sed -n '1p;3p' | tr '\n' ' ')" "ok ok " "control: outside a socket can have a program"
+	is "$(box -- python3 -c "$options" | uniq | tr '\n' ' ')" "Operation not permitted set " "inside none can; other options can be set"
+fi
 done_testing

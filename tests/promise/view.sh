@@ -75,4 +75,30 @@ done
 ln -s "$WORK/secret" "$WORK/given/link"
 is "$(bare read "$WORK/given/link")" "ok secret" "control: a link in it leads out, outside"
 like "$(probe read "$WORK/given/link")" "$nothing" "and nowhere inside"
+
+# What happens in a directory, and what is noted on a file, are told by calls that open neither.
+mkdir "$WORK/watched"
+echo secret >"$WORK/watched/file"
+chmod 755 "$WORK/watched"
+watch='import ctypes, os, select, sys
+libc, found = ctypes.CDLL(None, use_errno=True), []
+fd = libc.inotify_init()
+if libc.inotify_add_watch(fd, sys.argv[1].encode(), 0x100) >= 0:
+    open(sys.argv[2], "w").close() if len(sys.argv) > 2 else print("waiting", flush=True)
+    if select.select([fd], [], [], 5)[0]:
+        print("told", b"private-name" in os.read(fd, 4096))
+else:
+    print("nothing")'
+is "$(python3 -c "$watch" "$WORK/watched" "$WORK/watched/private-name")" "told True" "control: outside names are told as files are made"
+is "$(box -- python3 -c "$watch" "$WORK/watched")" nothing "inside no directory outside can be watched"
+if setfattr -n user.note -v secret "$WORK/watched/file" 2>/dev/null; then
+	attributes='import os, sys
+for f in (lambda p: os.getxattr(p, "user.note"), os.listxattr, lambda p: os.getxattr(p, "user.note", follow_symlinks=False), lambda p: os.listxattr(os.open(p, os.O_PATH))):
+    try:
+        print(f(sys.argv[1]) or "nothing")
+    except OSError as e:
+        print("nothing")'
+	like "$(python3 -c "$attributes" "$WORK/watched/file" | sed -n 1p)" secret "control: outside an attribute of the file can be read"
+	is "$(box -- python3 -c "$attributes" "$WORK/watched/file" | sort -u)" nothing "inside no attribute of a file outside can"
+fi
 done_testing

@@ -28,6 +28,7 @@
 
 /* TCGETS2: its struct is in a header that libc's excludes. */
 #define REFERENCE_TCGETS2 0x802c542au
+#define REFERENCE_SETDELEG (F_SETLEASE + 16) /* Linux 6.19 */
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
 #endif
@@ -165,6 +166,14 @@ static const uint64_t reference_values[] = {
 	AF_PACKET,
 	AF_ALG,
 	AF_VSOCK,
+	F_SETLEASE,
+	F_GETLEASE,
+	REFERENCE_SETDELEG,
+	SO_ATTACH_FILTER,
+	SO_DETACH_FILTER,
+	SO_ATTACH_BPF,
+	SO_ATTACH_REUSEPORT_CBPF,
+	SO_ATTACH_REUSEPORT_EBPF,
 };
 
 static inline bool reference_setid(uint64_t mode)
@@ -228,6 +237,13 @@ static inline bool reference_pair(uint32_t type)
 	return (type & 0xf) == SOCK_STREAM || (type & 0xf) == SOCK_SEQPACKET;
 }
 
+/* Options that give a socket a program. */
+static inline bool reference_program(uint32_t name)
+{
+	return name == SO_ATTACH_FILTER || name == SO_ATTACH_BPF || name == SO_ATTACH_REUSEPORT_CBPF ||
+	       name == SO_ATTACH_REUSEPORT_EBPF;
+}
+
 /* Whether a rule lets these arguments pass. */
 static inline bool reference_allows(enum seccomp_action rule, unsigned variant, const uint64_t a[6])
 {
@@ -260,7 +276,12 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 		return !on_host && !reference_setid(a[2]);
 	case ACT_TIMES:
 	case ACT_ATTRIBUTE:
+	case ACT_WATCH:
 		return !on_host;
+	case ACT_FCNTL:
+		return (uint32_t)a[1] != F_SETLEASE && (uint32_t)a[1] != REFERENCE_SETDELEG;
+	case ACT_OPTION:
+		return (uint32_t)a[1] != SOL_SOCKET || !reference_program((uint32_t)a[2]);
 	case ACT_MODE_1:
 		return !reference_setid(a[1]);
 	case ACT_MODE_2:
@@ -296,6 +317,10 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 		return !(a[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER);
 	case ACT_SELF:
 		return (uint32_t)a[0] == 0;
+	case ACT_LIMIT:
+		return (uint32_t)a[0] != RLIMIT_CORE;
+	case ACT_LIMIT_SELF:
+		return (uint32_t)a[0] == 0 && ((uint32_t)a[1] != RLIMIT_CORE || a[2] == 0);
 	case ACT_SCHEDULE:
 		return reference_pid((uint32_t)a[0], on_host);
 	case ACT_PRIORITY:
@@ -328,6 +353,13 @@ static inline bool reference_quiet(enum seccomp_action rule, unsigned variant, c
 	       (none && (uint32_t)a[0] == AF_UNIX && (uint32_t)a[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
+/* Not done, and said to be: the limit of core files. */
+static inline bool reference_done(enum seccomp_action rule, const uint64_t a[6])
+{
+	return (rule == ACT_LIMIT && (uint32_t)a[0] == RLIMIT_CORE) ||
+	       (rule == ACT_LIMIT_SELF && (uint32_t)a[0] == 0 && (uint32_t)a[1] == RLIMIT_CORE && a[2] != 0);
+}
+
 /* The filter's whole answer. `native` is the architecture that the filter is for. */
 static inline uint32_t reference_answer(unsigned variant, uint32_t native, const struct seccomp_data *data)
 {
@@ -342,6 +374,8 @@ static inline uint32_t reference_answer(unsigned variant, uint32_t native, const
 	rule = variant & SECCOMP_STRICT ? row->strict : row->normal;
 	if (reference_allows(rule, variant, args))
 		return SECCOMP_RET_ALLOW;
+	if (reference_done(rule, args))
+		return SECCOMP_RET_ERRNO;
 	if (variant & SECCOMP_NOTIFY && !reference_quiet(rule, variant, args))
 		return SECCOMP_RET_USER_NOTIF;
 	return SECCOMP_RET_ERRNO | (uint32_t)row->errnum;
