@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Sourced: builds the two helpers of this directory once and sets INJECT and WORLD; built, where more is needed.
 INJECT=$TOP/build/test/inject WORLD=$TOP/build/test/world
+export ASAN_OPTIONS=detect_leaks=0 # of V=asan: who is traced cannot look for them; memory.sh does
 fault_build() { # NAME
 	local to=$TOP/build/test/$1 from=$TOP/tests/fault/$1.c
 	[ "$to" -nt "$from" ] && return
