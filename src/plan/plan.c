@@ -128,10 +128,15 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 	       policy_num(policy, id) < usual;
 }
 
-/* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused. */
+/* Disk rates: the default, and what is no tighter, is left out where the host cannot hold it; what was chosen to be tighter is refused.
+ * A share of CPU is left out, and said to be: limits.cpu_time holds everywhere. */
 static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
+	if (!(plan->cgroup.can & CGROUP_CAN_CPU) && !plan->engine->driver) {
+		plan->limits.cpu_milli = 0;
+		note(plan, "there is no share of CPU: no cpu cgroup controller; CPU time in all is bounded");
+	}
 	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver)
 		return 0;
 	if (plan->rates_needed) {
