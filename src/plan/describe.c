@@ -154,7 +154,7 @@ static void text_limits(struct str *s, const struct cordon_plan *p)
 		str_addf(s, "  %-10s ", rows[i].name);
 		if (rows[i].unit == BYTES)
 			str_add(s, str_size(rows[i].value, buf));
-		else if (rows[i].unit == RATE && !rows[i].value)
+		else if ((rows[i].unit == RATE || rows[i].unit == MILLI) && !rows[i].value)
 			str_add(s, "not limited");
 		else if (rows[i].unit == RATE)
 			str_addf(s, "%s/s", str_size(rows[i].value, buf));

@@ -131,6 +131,10 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 
 int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err)
 {
+	if (!(plan->cgroup.can & CGROUP_CAN_CPU) && !plan->engine->driver && plan->limits.cpu_milli) {
+		plan->limits.cpu_milli = 0;
+		note(plan, "there is no share of CPU: no cpu cgroup controller; CPU time in all is bounded");
+	}
 	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver ||
 	    !(plan->limits.read_bps || plan->limits.write_bps))
 		return 0;

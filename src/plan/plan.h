@@ -174,7 +174,8 @@ int plan_job_new(struct cordon_plan **ret_plan, const struct cordon_plan *box, c
 void plan_job_free(struct cordon_plan *plan);
 void plan_free_copies(struct plan_copy *copies, size_t n);
 
-/* Disk rates: the default, and what is no tighter, is left out where cgroup.can does not hold it; what was chosen to be tighter is refused. */
+/* Disk rates: the default, and what is no tighter, is left out where cgroup.can does not hold it; what was chosen to be tighter is refused.
+ * A share of CPU is left out, and said to be: limits.cpu_time holds everywhere. */
 int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err);
 
 /* Built-in and configured languages: which command runs a file of this language. */

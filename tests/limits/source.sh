@@ -6,6 +6,15 @@ works_here || skip_all "no boxes of level $LEVEL here"
 result -- true
 source=$(field isolation.limit_source)
 like "$source" '^(cgroup|watch)$' "the result names the source ($source)"
+# A plan shows no limit that nothing holds.
+has() { "$CORDON" doctor --json | python3 -c 'import json, sys; print(*(l["state"] for l in json.load(sys.stdin)["layers"] if l["name"] == sys.argv[1]))' "$1"; }
+plan=$("$CORDON" plan --level "$LEVEL" --cpus 0.5 -- true 2>&1)
+if [ "$(has cgroup.cpu)" = available ]; then
+	like "$plan" 'cpus +0\.5' "the plan has a share of CPU"
+else
+	like "$plan" 'cpus +not limited' "the plan has no share of CPU where there is none"
+	like "$plan" 'no share of CPU' "and says so"
+fi
 if [ "$source" = cgroup ]; then
 	like "$(field isolation.layers | tr '\n' ' ')" 'cgroup ' "and the cgroup is among the layers"
 	result --require cgroup -- echo here
