@@ -130,7 +130,8 @@ static void examine_quota(struct report *r)
 		f->remedy, sizeof(f->remedy), "%s",
 		found == -EEXIST
 			? "set scratch_dir to a directory that belongs to none (lsattr -pd tells)"
-			: "only for a faster start: set scratch_dir to an ext4 mounted with prjquota (tune2fs -O "
+			: "to do without an image, and for a bound with --keep: set scratch_dir to an ext4 mounted "
+			  "with prjquota (tune2fs -O "
 			  "project,quota -Q prjquota while it is not mounted) or an xfs with pquota, on a kernel of at "
 			  "least 5.14");
 }
