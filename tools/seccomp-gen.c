@@ -200,7 +200,8 @@ static int rule_personality(int allow, int refuse)
 	return emit_load_arg(0);
 }
 
-static int rule_socket(int allow, int refuse)
+/* `netlink_allow`: where one of NETLINK_ROUTE leads. */
+static int rule_socket(int allow, int refuse, int netlink_allow)
 {
 	int protocol, inet, netlink, family;
 
@@ -209,7 +210,8 @@ static int rule_socket(int allow, int refuse)
 	emit_jump(BPF_JGE, SOCK_RAW, refuse, protocol); /* above the streams and datagrams */
 	emit_and(SOCKET_TYPE_MASK);
 	inet = emit_load_arg(1);
-	ONE_OF(allow, refuse, 0); /* NETLINK_ROUTE; netlink and unix sockets are datagrams whatever their type says */
+	ONE_OF(netlink_allow, refuse,
+	       0); /* NETLINK_ROUTE; netlink and unix sockets are datagrams whatever their type says */
 	netlink = emit_load_arg(2);
 	family = ONE_OF(netlink, refuse, AF_NETLINK);
 	family = ONE_OF(inet, family, AF_INET, AF_INET6);
@@ -362,7 +364,9 @@ static int emit_rule(enum seccomp_action rule, int allow, int refuse)
 	case ACT_PERSONALITY:
 		return rule_personality(allow, refuse);
 	case ACT_SOCKET:
-		return rule_socket(allow, refuse);
+		return rule_socket(allow, refuse, allow);
+	case ACT_SOCKET_TOLD: /* the refusal is the listener's to give */
+		return rule_socket(allow, refuse, refuse);
 	case ACT_SOCKET_NONE:
 		return rule_socket_none(refuse);
 	default:
@@ -425,7 +429,9 @@ static struct verdict verdict_of(enum seccomp_action action, int errnum, int var
 	case ACT_SOCKETPAIR:
 		return (struct verdict){ host ? ACT_PAIR : action, refuse.refusal };
 	case ACT_SOCKET:
-		return host ? verdict_of(ACT_SOCKET_NONE, errnum, variant) : rule;
+		if (host)
+			return verdict_of(ACT_SOCKET_NONE, errnum, variant);
+		return (struct verdict){ variant & SECCOMP_NOTIFY ? ACT_SOCKET_TOLD : action, refuse.refusal };
 	case ACT_SOCKET_NONE:
 		return variant & SECCOMP_NOTIFY ? rule : refuse;
 	case ACT_MMAP:

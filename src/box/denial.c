@@ -1,6 +1,7 @@
 /*
  * What the policy refused. The keeper answers each notified system call with its errno, never continuing it on a pointer;
- * execve alone is continued, since mounts and Landlock decide it and the notice only serves the report. At process level modes and times
+ * execve is continued, since mounts and Landlock decide it and the notice only serves the report, and so is socket() for netlink, all of whose
+ * arguments are registers. At process level modes and times
  * of files are changed here in the payload's stead: see mediate.c.
  */
 #include "box/denial.h"
@@ -8,6 +9,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/path.h"
+#include "os/netlink_quota.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,6 +139,17 @@ static void serve_exec(const struct cordon_plan *plan, int listener, const struc
 	(void)seccomp_continue(listener, e->id);
 }
 
+/* Nothing of it is behind a pointer. One that cannot be counted is one too many. */
+static void serve_netlink(int listener, const struct seccomp_event *e, struct link_report *report)
+{
+	if (netlink_quota_left(e) > 0) {
+		(void)seccomp_continue(listener, e->id);
+		return;
+	}
+	count(report, e->nr, "");
+	(void)seccomp_refuse(listener, e->id, ENOBUFS);
+}
+
 static bool serve_mediated(const struct cordon_plan *plan, const struct mediate_scope *scope, int listener,
 			   const struct seccomp_event *e, struct link_report *report)
 {
@@ -174,6 +187,10 @@ unsigned denial_serve(const struct cordon_plan *plan, const struct mediate_scope
 		served++;
 		if (is_exec(e.nr)) {
 			serve_exec(plan, listener, &e, report);
+			continue;
+		}
+		if (netlink_quota_asks(&e) && plan->level != LEVEL_PROCESS) {
+			serve_netlink(listener, &e, report);
 			continue;
 		}
 		seccomp_explain(e.nr, &plan->seccomp, &reason);

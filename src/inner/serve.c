@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "os/netlink_quota.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,6 +124,11 @@ static void from_listener(struct inner *n, short events)
 			continue; /* whoever asked was interrupted, and will ask again */
 		if (r < 0)
 			break;
+		if (netlink_quota_asks(&e) && !options.no_sockets && !options.strict &&
+		    netlink_quota_left(&e) != 0) { /* one that cannot be counted in this engine's /proc is let pass */
+			(void)seccomp_continue(n->listener, e.id);
+			continue;
+		}
 		seccomp_explain(e.nr, &options, &reason);
 		count_denial(n, e.nr);
 		n->denied++;

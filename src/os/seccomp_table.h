@@ -50,6 +50,7 @@ enum seccomp_action {
 	ACT_IOPRIO,
 	ACT_IOPRIO_SELF,
 	ACT_SOCKET,
+	ACT_SOCKET_TOLD, /* SOCKET with a listener; in no row */
 	ACT_SOCKET_NONE,
 	ACT_SOCKETPAIR,
 	ACT_PAIR,

@@ -136,6 +136,38 @@ if [ "$LEVEL" = container ] && [ "$source" = cgroup ]; then
 	done
 fi
 
+# Those of netlink are counted by nobody: there are only so many of them.
+cat >"$WORK/netlink.py" <<'PY'
+"""netlink.py: fills the buffers of netlink sockets, bound or not, as large as they can be, and says how many megabytes the kernel holds for them."""
+import os, socket, struct, sys
+held = []
+try:
+    while len(held) < 300:
+        held.append(socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0))
+except OSError as e:
+    print(os.strerror(e.errno))
+for s in held:
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 30)
+    for i in range(1 << 13):
+        try: # RTM_GETLINK of loopback
+            s.send(struct.pack("=IHHIIBBHiII", 32, 18, 1, i, 0, 0, 0, 0, 1, 0, 0), socket.MSG_DONTWAIT)
+        except OSError:
+            break
+        if i % 256 == 255 and struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[0] > 400000:
+            break # enough for the control
+print(len(held), sum(struct.unpack("9I", s.getsockopt(socket.SOL_SOCKET, 55, 36))[0] for s in held) >> 20)
+PY
+if [ "$LEVEL" = container ]; then
+	read -r sockets free < <(python3 "$WORK/netlink.py")
+	ok "control: outside there are $sockets netlink sockets with $free MB" test "$sockets" -eq 300 -a "$free" -gt 40
+	result --memory 96M --timeout 50s -- python3 -c "$(cat "$WORK/netlink.py")"
+	like "$(field stdout)" $'^No buffer space available\n[0-9]+ ([0-9]|[12][0-9]|3[0-4])$' "in a box a few, and not one more"
+	like "$(field denials.0.what)" 'socket' "which is told"
+	is "$(box -- python3 -c 'import socket
+for i in range(500): socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0).close()
+print("well")')" well "one after the other there are as many as one likes"
+fi
+
 flags=(--memory 96M --pids 64)
 eat children 40
 if [ "$source" = cgroup ]; then

@@ -332,7 +332,9 @@ static inline bool reference_allows(enum seccomp_action rule, unsigned variant, 
 		return ((uint32_t)a[0] == IOPRIO_WHO_PROCESS || (uint32_t)a[0] == IOPRIO_WHO_PGRP) &&
 		       reference_pid((uint32_t)a[1], on_host || rule == ACT_IOPRIO_SELF);
 	case ACT_SOCKET:
-		return !host && reference_socket((uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]);
+	case ACT_SOCKET_TOLD:
+		return !host && !(variant & SECCOMP_NOTIFY && (uint32_t)a[0] == AF_NETLINK) &&
+		       reference_socket((uint32_t)a[0], (uint32_t)a[1], (uint32_t)a[2]);
 	case ACT_SOCKETPAIR:
 		return (uint32_t)a[0] == AF_UNIX && (!host || reference_pair((uint32_t)a[1]));
 	case ACT_PAIR:
