@@ -313,6 +313,7 @@ static void on_deadline(struct keeper *k)
 		k->in_grace = true;
 		k->deadline_us = clock_us() + k->plan->limits.grace_ms * 1000;
 		pass_signal(k, SIGTERM);
+		pass_signal(k, SIGCONT); /* one that is stopped would not hear it */
 		return;
 	}
 	keeper_end(k);

@@ -61,7 +61,8 @@ struct seccomp_event {
 int seccomp_receive(int listener, struct seccomp_event *ret_event);
 int seccomp_refuse(int listener, uint64_t id, int errnum);
 int seccomp_answer(int listener, uint64_t id, int errnum); /* the call was done in its stead: 0, or its errno */
-int seccomp_continue(int listener, uint64_t id);           /* only for execve, where mounts and Landlock decide, and what has no pointers */
+int seccomp_continue(int listener,
+		     uint64_t id); /* only for execve, where mounts and Landlock decide, and what has no pointers */
 bool seccomp_still_valid(int listener, uint64_t id);
 
 #endif

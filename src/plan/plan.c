@@ -129,21 +129,25 @@ static bool is_tighter(const struct cordon_policy *policy, enum option_id id)
 	       policy_num(policy, id) < usual;
 }
 
+static int fail_rates(const struct cordon_plan *plan, const char *what, struct cordon_error *err)
+{
+	cordon_fail(err, CORDON_UNAVAILABLE, 0, "%s cgroup controller: %s", what, plan->cgroup.why);
+	return fail_hint(err, "%s", plan->cgroup.remedy);
+}
+
 int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err)
 {
 	if (!(plan->cgroup.can & CGROUP_CAN_CPU) && !plan->engine->driver && plan->limits.cpu_milli) {
+		if (plan->share_needed)
+			return fail_rates(plan, "limits.cpus needs the cpu", err);
 		plan->limits.cpu_milli = 0;
 		note(plan, "there is no share of CPU: no cpu cgroup controller; CPU time in all is bounded");
 	}
 	if ((plan->cgroup.can & CGROUP_CAN_IO) || plan->engine->driver ||
 	    !(plan->limits.read_bps || plan->limits.write_bps))
 		return 0;
-	if (plan->rates_needed) {
-		cordon_fail(err, CORDON_UNAVAILABLE, 0,
-			    "limits.disk_read and limits.disk_write need the io (blkio) cgroup controller: %s",
-			    plan->cgroup.why);
-		return fail_hint(err, "%s", plan->cgroup.remedy);
-	}
+	if (plan->rates_needed)
+		return fail_rates(plan, "limits.disk_read and limits.disk_write need the io (blkio)", err);
 	plan->limits.read_bps = plan->limits.write_bps = 0;
 	note(plan, "disk I/O is not limited: no io (blkio) cgroup controller");
 	return 0;
@@ -152,6 +156,7 @@ int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err)
 static int resolve_rates(struct cordon_plan *plan, const struct cordon_policy *policy, struct cordon_error *err)
 {
 	plan->rates_needed = is_tighter(policy, OPT_DISK_READ) || is_tighter(policy, OPT_DISK_WRITE);
+	plan->share_needed = is_tighter(policy, OPT_CPUS);
 	return plan_settle_rates(plan, err);
 }
 

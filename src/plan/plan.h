@@ -111,6 +111,7 @@ struct cordon_plan {
 	char *driver, *init;         /* other engines: their driver and cordon-init */
 	const char *engine_platform; /* runsc: the installation's choice; NULL: the first that works */
 	bool rates_needed;           /* disk rates were chosen, and may not be missing */
+	bool share_needed;           /* the same of limits.cpus */
 	unsigned layers;             /* LAYER_BIT: what the box will have */
 	unsigned degraded;           /* asked to go without, and the plan does */
 	unsigned required;           /* may not turn out to be missing */
@@ -174,8 +175,8 @@ int plan_job_new(struct cordon_plan **ret_plan, const struct cordon_plan *box, c
 void plan_job_free(struct cordon_plan *plan);
 void plan_free_copies(struct plan_copy *copies, size_t n);
 
-/* Disk rates: the default, and what is no tighter, is left out where cgroup.can does not hold it; what was chosen to be tighter is refused.
- * A share of CPU is left out, and said to be: limits.cpu_time holds everywhere. */
+/* Disk rates and the share of CPU: the default, and what is no tighter, is left out where cgroup.can does not hold it, and said to be; what was
+ * chosen to be tighter is refused. */
 int plan_settle_rates(struct cordon_plan *plan, struct cordon_error *err);
 
 /* Built-in and configured languages: which command runs a file of this language. */

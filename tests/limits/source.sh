@@ -12,8 +12,12 @@ plan=$("$CORDON" plan --level "$LEVEL" --cpus 0.5 -- true 2>&1)
 if [ "$(has cgroup.cpu)" = available ]; then
 	like "$plan" 'cpus +0\.5' "the plan has a share of CPU"
 else
-	like "$plan" 'cpus +not limited' "the plan has no share of CPU where there is none"
-	like "$plan" 'no share of CPU' "and says so"
+	like "$plan" 'limits.cpus needs the cpu cgroup controller' "a share of CPU that was chosen is refused where there is none"
+	result --cpus 0.5 -- true
+	expect "by a run, too" status=failed error.code=unavailable 'error.message=~limits.cpus' 'error.hint=~.'
+	plan=$("$CORDON" plan --level "$LEVEL" --cpus 1.0 -- true 2>&1)
+	like "$plan" 'cpus +not limited' "control: one that is no tighter than the default is left out"
+	like "$plan" 'no share of CPU' "and said to be"
 fi
 if [ "$source" = cgroup ]; then
 	like "$(field isolation.layers | tr '\n' ' ')" 'cgroup ' "and the cgroup is among the layers"

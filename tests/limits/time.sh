@@ -23,6 +23,8 @@ result --timeout 1s --grace 20s -- sh -c "$trapper"
 expect "--grace sends SIGTERM first" status=timeout 'stdout=~ready\s+term' 'wall_ms=<20000'
 result --timeout 1s -- sh -c "$trapper"
 expect "control: without it there is no SIGTERM" status=timeout stdout=$'ready\n'
+result --timeout 1s --grace 20s -- sh -c "trap 'echo term; exit 3' TERM; echo ready; kill -STOP \$\$; while :; do sleep 0.05; done"
+expect "also one that is stopped hears it" status=timeout 'stdout=~ready\s+term' 'wall_ms=<20000'
 result --timeout 500ms --grace 700ms -- sh -c 'trap "" TERM; echo ready; while :; do sleep 0.05; done'
 expect "who ignores SIGTERM is killed after the grace" status=timeout stdout=$'ready\n' 'wall_ms=>1150' 'wall_ms=<25000'
 
