@@ -103,7 +103,7 @@ static void judge_container(struct level *level, const struct report *r)
 		no_promise(level, "a bound on disk bandwidth");
 }
 
-/* The installation says where scratch directories are, so that it is not one of those that probe_all() tries. */
+/* The installation says where scratch directories are, so that it is not one of those that probe_all() tries. It is for root alone. */
 static void examine_quota(struct report *r)
 {
 	const struct config *config = config_get(NULL);
@@ -111,7 +111,7 @@ static void examine_quota(struct report *r)
 	struct probe_finding *f = &r->findings[r->count];
 	int found = dir < 0 ? -errno : quota_probe(dir);
 
-	if (!config || r->count == PROBE_FINDINGS_MAX)
+	if (!config || r->count == PROBE_FINDINGS_MAX || geteuid() != 0)
 		return;
 	*f = (struct probe_finding){ .name = "project_quota", .state = found == 0 ? PROBE_AVAILABLE : PROBE_LIMITED };
 	r->count++;
@@ -121,11 +121,7 @@ static void examine_quota(struct report *r)
 		return;
 	}
 	snprintf(f->detail, sizeof(f->detail), "%s %s; `storage: disk` is bounded in other ways", config->scratch_dir,
-		 geteuid() != 0     ? "is not bounded by it: root's alone"
-		 : found == -EEXIST ? "belongs to a project already"
-				    : "is on no file system that enforces it");
-	if (geteuid() != 0)
-		return;
+		 found == -EEXIST ? "belongs to a project already" : "is on no file system that enforces it");
 	snprintf(
 		f->remedy, sizeof(f->remedy), "%s",
 		found == -EEXIST
