@@ -12,20 +12,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { YOUNG_TICKS = 500 }; /* five seconds */
 
 static pthread_once_t boot_once = PTHREAD_ONCE_INIT;
-static char boot[9]; /* empty: could not be read */
+static char boot[9];       /* empty: could not be read */
+static unsigned long pids; /* the pid namespace's number */
 
 static void read_boot(void)
 {
+	struct stat st;
 	char text[64];
 
 	if (fd_read_file_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", text, sizeof(text)) >= 8)
 		memcpy(boot, text, 8);
+	if (stat("/proc/self/ns/pid", &st) == 0)
+		pids = (unsigned long)st.st_ino;
 }
 
 static const char *boot_digits(void)
@@ -70,25 +75,32 @@ int owner_name(char buf[OWNER_NAME_MAX])
 
 	if (!here)
 		return -EIO;
-	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s", (int)getpid(), now_ticks(), here);
+	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s-%lx", (int)getpid(), now_ticks(), here, pids);
 	return 0;
 }
 
 bool owner_is_orphan(const char *name)
 {
+	unsigned long named_pids;
 	uint64_t then, start;
 	bool is_dead;
 	char named[9], pid[16];
 	const char *here = boot_digits();
-	int number, end = 0;
+	int number, end = 0, all = 0;
 
-	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", &number, &then, named, &end) != 3 || name[end] ||
-	    number <= 0 || strlen(named) != 8)
-		return false;
 	if (!here)
+		return false;
+	if (sscanf(name, "cordon-%d-%" SCNu64 "-%8[0-9a-f]%n", &number, &then, named, &end) != 3 || number <= 0 ||
+	    strlen(named) != 8)
+		return false;
+	named_pids = pids;
+	/* Without a namespace it is taken for one of ours. */
+	if (name[end] && (sscanf(name + end, "-%lx%n", &named_pids, &all) != 1 || name[end + all]))
 		return false;
 	if (strcmp(named, here) != 0)
 		return true;
+	if (named_pids != pids)
+		return false; /* a container's, or the host's: its numbers are others */
 	if (kill(number, 0) < 0 && errno == ESRCH)
 		return true;
 	/* There is such a process. Within seconds its number cannot have come round to another one. */
