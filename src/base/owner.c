@@ -76,11 +76,11 @@ static unsigned long pid_namespace(void)
 int owner_name(char buf[OWNER_NAME_MAX])
 {
 	const char *here = boot_digits();
+	unsigned long place = pid_namespace();
 
-	if (!here)
+	if (!here || !place)
 		return -EIO;
-	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s-%lx", (int)getpid(), now_ticks(), here,
-		 pid_namespace());
+	snprintf(buf, OWNER_NAME_MAX, "cordon-%d-%" PRIu64 "-%s-%lx", (int)getpid(), now_ticks(), here, place);
 	return 0;
 }
 

@@ -47,7 +47,7 @@ HARMLESS = [re.compile(x) for x in (
     r"[-+](cgroup :(blkio|cpu)\b|group (blkio|cpu)\b|limit (blkio|cpu))",  # v1: rates and the CPU share come once a run has lasted a moment
 )]
 # What differs from run to run, or is the host's and no part of the box.
-VARIES = [(re.compile(x), to) for x, to in ((r"cordon-\d+-\d+-[0-9a-f]{8}", "OWNER"), (r"\b16106\d{5}\b", "ID"), (r"(?<=NSpid:\t)\d+$", "N"))]
+VARIES = [(re.compile(x), to) for x, to in ((r"cordon-\d+-\d+-[0-9a-f]{8}-[0-9a-f]+", "OWNER"), (r"\b16106\d{5}\b", "ID"), (r"(?<=NSpid:\t)\d+$", "N"))]
 HOSTS = re.compile(r"(mount|space|entry|cgroup :\S*freezer) " if LEVEL == "process" else r"$^")
 # Told to be made and not made: the payload's child, or init, would never know. A box without that is another one.
 PRETENDED = [("child", "landlock_restrict_self"), ("child", "prlimit64")] + \

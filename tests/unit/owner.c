@@ -52,6 +52,7 @@ int main(void)
 	const struct timespec start = { .tv_nsec = 100000000 }, old = { .tv_sec = 5, .tv_nsec = 200000000 };
 	char own[OWNER_NAME_MAX], living[OWNER_NAME_MAX], dead[OWNER_NAME_MAX], gone[OWNER_NAME_MAX];
 	pid_t alive = child(), zombie = child(), reaped = child();
+	unsigned long pids = 0;
 	siginfo_t info;
 
 	nanosleep(&start, NULL); /* names are given after the start */
@@ -65,6 +66,15 @@ int main(void)
 	waitid(P_PID, (id_t)zombie, &info, WEXITED | WNOWAIT);
 	ok(owner_is_orphan(gone), "that of a process that is gone is one");
 	ok(owner_is_orphan("cordon-1-1-00000000"), "and of another boot, whoever has the number");
+	ok(owner_is_orphan("cordon-1-1-00000000-f0000001"), "and whatever its pid namespace");
+	ok(*strrchr(gone, '-') && sscanf(strrchr(gone, '-'), "-%lx", &pids) == 1 && pids,
+	   "a name has its pid namespace");
+	snprintf(strrchr(gone, '-'), 24, "-%lx", pids + 1);
+	ok(!owner_is_orphan(gone), "that of another pid namespace, in which the process may live, is not");
+	snprintf(strrchr(gone, '-'), 24, "-%lxz", pids);
+	ok(!owner_is_orphan(gone), "nor what only begins like one");
+	*strrchr(gone, '-') = '\0';
+	ok(owner_is_orphan(gone), "without a namespace it is taken for ours");
 	ok(!owner_is_orphan("cordon-x") && !owner_is_orphan("other"), "what is no owner's name is not");
 	ok(!owner_is_orphan("cordon-1-1-0000000g") && !owner_is_orphan("cordon-1-1-00000000-") &&
 		   !owner_is_orphan("cordon-1-1-00000000-1x"),
