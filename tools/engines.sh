@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 # Of promise, limits and egress it is every test but those of what only a native box has: the levels below "container", a root without user
 # namespaces, the cases that natively a test of its own looks at, and documents.
-native_only=" promise/downgrade promise/hardened promise/subuids promise/commands promise/commands_native promise/run egress/docs "
+native_only=" promise/downgrade promise/hardened promise/subuids promise/commands promise/commands_native promise/run limits/quota egress/docs "
 tests=()
 for file in tests/promise/*.sh tests/limits/*.sh tests/life/{stdin,deadline}.sh tests/egress/*.sh; do
 	name=${file#tests/} name=${name%.sh}

@@ -14,32 +14,12 @@ static void json_newline(struct json *j)
 		str_add(&j->out, "  ");
 }
 
-/* Length of the valid UTF-8 sequence at p, or 0. Overlong forms, surrogates and > U+10FFFF are not valid. */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-	uint32_t c;
-	size_t n;
-
-	if (p[0] < 0x80)
-		return 1;
-	n = p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
-	if (!n || n > left)
-		return 0;
-	c = p[0] & (0xffu >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3fu);
-	}
-	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
-		return 0;
-	return n;
-}
-
 bool json_is_utf8(const char *data, size_t len)
 {
+	uint32_t c;
+
 	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_len((const unsigned char *)data + i, len - i);
+		n = str_decode(data + i, len - i, &c);
 		if (!n)
 			return false;
 	}
@@ -51,7 +31,8 @@ static void json_quote(struct json *j, const char *value, size_t len)
 	str_add_char(&j->out, '"');
 	for (size_t i = 0; i < len;) {
 		unsigned char c = (unsigned char)value[i];
-		size_t n = utf8_len((const unsigned char *)value + i, len - i);
+		uint32_t whole;
+		size_t n = str_decode(value + i, len - i, &whole);
 
 		if (c == '"' || c == '\\')
 			str_addf(&j->out, "\\%c", c);

@@ -204,3 +204,27 @@ const char *str_size(uint64_t bytes, char *buf)
 	snprintf(buf, 32, unit && value < 10 ? "%.1f %s" : "%.0f %s", value, units[unit]);
 	return buf;
 }
+
+size_t str_decode(const char *text, size_t left, uint32_t *ret_char)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	uint32_t c;
+	size_t n;
+
+	*ret_char = p[0];
+	if (p[0] < 0x80)
+		return 1;
+	n = p[0] >= 0xf0 && p[0] < 0xf5 ? 4 : p[0] >= 0xe0 && p[0] < 0xf0 ? 3 : p[0] >= 0xc2 && p[0] < 0xe0 ? 2 : 0;
+	if (!n || n > left)
+		return 0;
+	c = p[0] & (0xffu >> (n + 1));
+	for (size_t i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		c = c << 6 | (p[i] & 0x3fu);
+	}
+	if ((n == 3 && c < 0x800) || (n == 4 && (c < 0x10000 || c > 0x10ffff)) || (c >= 0xd800 && c < 0xe000))
+		return 0;
+	*ret_char = c;
+	return n;
+}

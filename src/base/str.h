@@ -56,4 +56,8 @@ void strv_done(struct strv *sv);
 /* "512 MiB", "1.5 GiB": for people. buf holds at least 32. */
 const char *str_size(uint64_t bytes, char *buf);
 
+/* The character that text begins with, in UTF-8: how many bytes it has, or 0 where it is none (overlong forms, surrogates and what is beyond U+10FFFF
+ * included). At least one byte is there. */
+size_t str_decode(const char *text, size_t left, uint32_t *ret_char);
+
 #endif

@@ -68,7 +68,8 @@ static bool take_output(struct front *f, enum cordon_stream id)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return true;
-	if (n < 0 && !(errno == EIO && f->tty >= 0)) /* a terminal's end */
+	/* A terminal's end; of a foreign box's, which is a socket, where something typed was left unread. */
+	if (n < 0 && !(f->tty >= 0 && (errno == EIO || errno == ECONNRESET)))
 		f->read_error = errno;
 	if (n <= 0) {
 		fd_close(&s->fd);

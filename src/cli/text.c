@@ -58,18 +58,33 @@ int cli_print(char *text, int status)
 	return status;
 }
 
+/* How many bytes a character has that a terminal only shows; 0: none, or one that it obeys: controls (C1 ones as well), what turns the
+ * direction of what follows, and what is no UTF-8. */
+static size_t shown_bytes(const char *text)
+{
+	static const struct {
+		uint32_t from, to;
+	} obeyed[] = { { 0, 0x1f },        { 0x7f, 0x9f },     { 0x61c, 0x61c },
+		       { 0x200b, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x2069 } };
+	uint32_t c;
+	size_t n = str_decode(text, strlen(text), &c);
+
+	for (size_t i = 0; i < ARRAY_LEN(obeyed); i++)
+		if (c >= obeyed[i].from && c <= obeyed[i].to)
+			return 0;
+	return n;
+}
+
 void cli_add_clean(struct str *s, const char *text)
 {
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
+	while (*text) {
+		size_t n = shown_bytes(text);
 
-		/* C1 controls in UTF-8 are 0xc2 0x80…0x9f; some terminals obey them. */
-		if (c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0)
-			str_addf(s, "\\x%02x", (unsigned char)*++text);
-		else if (c < 0x20 || c == 0x7f)
-			str_addf(s, "\\x%02x", c);
+		if (n)
+			str_add_bytes(s, text, n);
 		else
-			str_add_char(s, *text);
+			str_addf(s, "\\x%02x", (unsigned char)*text);
+		text += n ? n : 1;
 	}
 }
 
