@@ -21,7 +21,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { PROMISES_MAX = 8, MISSING_MAX = PROBE_FINDINGS_MAX + 1 };
+enum { PROMISES_MAX = 10, MISSING_MAX = PROBE_FINDINGS_MAX + 1 };
 
 struct level {
 	const char *name;
@@ -84,6 +84,7 @@ static void judge_process(struct level *level, const struct report *r)
 	no_promise(level, "loopback servers: socket() is refused for every family, also towards oneself");
 	no_promise(level, "forkserver and the like: named AF_UNIX sockets are refused, only socketpair() remains");
 	no_promise(level, "named semaphores and shared memory, as of multiprocessing's locks and pools: no /dev/shm");
+	no_promise(level, "watching files: inotify is refused, since it would tell of files outside");
 	if (!has(r, "cgroup"))
 		no_promise(level, "descendants when the keeper itself is killed: without a cgroup nothing ends them");
 	if (!has(r, "landlock"))

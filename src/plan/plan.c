@@ -379,11 +379,12 @@ static int check_process_level(struct cordon_plan *plan, struct cordon_error *er
 			    plan->protect_count ? "files.protect" : "files.tmpfs");
 		return fail_hint(err, "use --level container");
 	}
-	note(plan, "process level cannot promise: that other processes of the host are invisible, that files cannot be "
-		   "told to exist, "
-		   "that a server on the payload's own loopback works (there are no sockets), multiprocessing's "
-		   "forkserver, locks and pools (there is no /dev/shm), and, without "
-		   "a cgroup, the end of every descendant when the keeper itself is killed");
+	note(plan,
+	     "process level cannot promise: that other processes of the host are invisible, that files cannot be "
+	     "told to exist, "
+	     "that a server on the payload's own loopback works (there are no sockets), multiprocessing's "
+	     "forkserver, locks and pools (there is no /dev/shm), watching files (there is no inotify), and, without "
+	     "a cgroup, the end of every descendant when the keeper itself is killed");
 	note(plan,
 	     "at process level HOME and TMPDIR are a private directory of the run's own, below scratch_dir of the "
 	     "configuration, and so is the home wherever it is named here");
