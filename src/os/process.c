@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -59,16 +60,12 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd)
 	return (pid_t)pid;
 }
 
-/* "0.20 0.18 0.12 3/120 4711": three threads would run now, on so many processors. */
+/* By the last minute: how many would run at this moment is mostly ourselves. */
 static bool is_busy(int processors)
 {
-	char text[64], *running = text;
+	struct sysinfo info;
 
-	if (fd_read_file_at(AT_FDCWD, "/proc/loadavg", text, sizeof(text)) <= 0)
-		return false;
-	for (int i = 0; i < 3 && running; i++)
-		running = strchr(running + 1, ' ');
-	return running && strtol(running, NULL, 10) > processors;
+	return sysinfo(&info) == 0 && info.loads[0] >> SI_LOAD_SHIFT > (unsigned long)processors;
 }
 
 void process_spread(pid_t pid)

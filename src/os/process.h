@@ -14,8 +14,8 @@ pid_t process_clone(uint64_t flags, int *ret_pidfd);
  * has no such kernel, gets -errno and no child. `ret_pidfd`: NULL where nobody asks. */
 pid_t process_clone_into(uint64_t flags, int group, int *ret_pidfd);
 /* Lets a child that was just forked begin on another processor than ours, where there is one. A kernel that packs short tasks onto one
- * would let it wait until we block, and what was meant to go side by side would go in turns. Where more threads want to run than there are
- * processors it stays here, where its memory is: none would be free. A hint: nothing depends on it. */
+ * would let it wait until we block, and what was meant to go side by side would go in turns. Where for a minute more threads wanted to run than
+ * there are processors it stays here, where its memory is: none would be free. A hint: nothing depends on it. */
 void process_spread(pid_t pid);
 int process_open(pid_t child); /* the pidfd of a child that nobody has waited for, or -errno */
 int process_signal(int pidfd, int sig);
