@@ -112,6 +112,7 @@ static int grant_process(struct inside *in, int ruleset)
 		{ "/etc/services", LANDLOCK_READ },
 		{ "/etc/protocols", LANDLOCK_READ },
 		{ "/etc/java-17-openjdk", LANDLOCK_READ },
+		{ "/etc/java-21-openjdk", LANDLOCK_READ },
 		{ "/etc/perl", LANDLOCK_READ },
 		{ "/etc/python3", LANDLOCK_READ },
 		{ "/dev/null", LANDLOCK_READ | LANDLOCK_WRITE },

@@ -17,9 +17,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LOOP_TRIES = 16 };
+enum {
+	LOOP_TRIES = 16,
+	GROUP_BYTES = 128 << 20, /* of blocks of 4096 */
+	SMALL_BYTES = 1 << 20,   /* below, blocks are of 1024 */
+	INODE_BYTES = 256,
+	BLOCK_INODES = 16,
+};
 
-static int format(int image, uint64_t inodes)
+/*
+ * mkfs.ext4 gives every group of blocks the same number of inodes, and rounds up: to what fills a block, eight or sixteen, so that a large image could
+ * have thousands more than it should. Down instead, though at least one block's worth each. No more than fit into a quarter of the image.
+ */
+static uint64_t inodes_of(uint64_t size_bytes, uint64_t inodes)
+{
+	const uint64_t groups = (size_bytes + GROUP_BYTES - 1) / GROUP_BYTES, fit = size_bytes / (4 * INODE_BYTES);
+	const uint64_t each = (inodes < fit ? inodes : fit) / groups / BLOCK_INODES * BLOCK_INODES;
+
+	return (each ? each : BLOCK_INODES) * groups;
+}
+
+static int format(int image, uint64_t size_bytes, uint64_t inodes)
 {
 	char file[32], count[32];
 	const char *const argv[] = { "mkfs.ext4",
@@ -31,6 +49,8 @@ static int format(int image, uint64_t inodes)
 				     "^has_journal,^resize_inode",
 				     "-E",
 				     "lazy_itable_init=1,nodiscard",
+				     "-b",
+				     size_bytes < SMALL_BYTES ? "1024" : "4096",
 				     "-N",
 				     count,
 				     file,
@@ -40,7 +60,7 @@ static int format(int image, uint64_t inodes)
 	pid_t pid;
 
 	snprintf(file, sizeof(file), "/proc/self/fd/%d", image);
-	snprintf(count, sizeof(count), "%" PRIu64, inodes);
+	snprintf(count, sizeof(count), "%" PRIu64, inodes_of(size_bytes, inodes));
 	pid = process_clone(0, &pidfd);
 	if (pid < 0)
 		return pid;
@@ -95,7 +115,7 @@ int loop_new_ext4(int dir, uint64_t size_bytes, uint64_t inodes)
 
 	if (image < 0 || ftruncate(image, (off_t)size_bytes) < 0)
 		return -errno;
-	r = format(image, inodes);
+	r = format(image, size_bytes, inodes);
 	device = r < 0 ? r : attach_device(image);
 	if (device < 0)
 		return device;

@@ -91,6 +91,10 @@ if box --storage disk -- sh -c 'echo x >"$HOME/x"' >/dev/null 2>&1; then
 	done
 	result --storage disk --memory 64M --disk 100M --inodes 500 -- sh -c "python3 -c '$inodes' /home/agent 3000; sleep 5; exit 6"
 	expect "3000 files do not fit on disk into 500" status=resource_exceeded limit=inodes
+	result --storage disk --memory 64M --disk 100M --inodes 100 -- sh -c "python3 -c '$inodes' /home/agent 200; sleep 5; exit 6"
+	expect "nor 200 into 100" status=resource_exceeded limit=inodes
+	result --storage disk --disk 4M --tmp 1M -- sh -c 'echo small >"$HOME/x" && cat "$HOME/x"'
+	expect "a small one has room for fewer files, and works" status=success stdout=$'small\n'
 	# files.tmp is the size of /tmp there as well.
 	result --storage disk --memory 64M --disk 100M --tmp 8M --file-size 1G -- sh -c "python3 -c '$fill' /tmp 30; sleep 5"
 	expect "30 MB do not fit on disk into a /tmp of 8" status=resource_exceeded limit=disk
