@@ -144,10 +144,10 @@ if can_rw; then
 	ok "control: where payloads do not write, a link is the caller's own" run "f:$WORK/spelling/real/other" 'echo x >f'
 	is "$(cat "$WORK/e/real/other")" x "and followed"
 fi
-# Several at a time into one directory: each has its own unfinished file.
+# Several at a time into one directory: each has its own unfinished file. --pids: at process level without a cgroup all that the user runs counts.
 mkdir "$WORK/many"
 for i in 1 2 3 4 5 6; do
-	run "f:$WORK/many/$i" "head -c 2000000 /dev/zero | tr '\\0' $i >f" >"$WORK/many.$i" 2>&1 &
+	run "f:$WORK/many/$i" "head -c 2000000 /dev/zero | tr '\\0' $i >f" --pids 2000 >"$WORK/many.$i" 2>&1 &
 	runs[i]=$!
 done
 for i in 1 2 3 4 5 6; do
