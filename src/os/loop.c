@@ -31,7 +31,7 @@ enum {
  */
 static uint64_t inodes_of(uint64_t size_bytes, uint64_t inodes)
 {
-	const uint64_t groups = (size_bytes + GROUP_BYTES - 1) / GROUP_BYTES, fit = size_bytes / (4 * INODE_BYTES);
+	const uint64_t groups = (size_bytes + GROUP_BYTES - 1) / GROUP_BYTES, fit = size_bytes / INODE_BYTES / 4;
 	const uint64_t each = (inodes < fit ? inodes : fit) / groups / BLOCK_INODES * BLOCK_INODES;
 
 	return (each ? each : BLOCK_INODES) * groups;

@@ -52,15 +52,16 @@ exit 137
 END
 [ -z "$RUNC" ] || chmod 755 "$WORK/path/runc"
 runtime_goes() {
-	local after
+	local after met=0
 	for after in 0 0.01 0.03; do
 		rm -f "$WORK/met"
 		echo $after >"$WORK/strike"
 		status 125 "$ENGINE: a runtime that is killed $after s after its start ends the run" box -- true
 		rm "$WORK/strike"
 		like "$ERR" "could not (create|start|attach to) the container: ..*hint: ..*" "$ENGINE: with the reason and the remedy"
-		ok "$ENGINE: control: it was killed" test -e "$WORK/met"
+		[ ! -e "$WORK/met" ] || met=$((met + 1)) # else it was through by then; the daemon hears of a failure all the same
 	done
+	ok "$ENGINE: control: it was killed in time ($met of 3)" test "$met" -gt 0
 	again
 }
 
